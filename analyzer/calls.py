@@ -1,0 +1,351 @@
+"""Calls, for the interpreter: functions, constructors, and the few helpers that are known by what they do.
+
+The helpers of vLLM that are not followed but known are functions, never classes:
+``init_vllm_registered_model`` and ``initialize_model`` (vllm/model_executor/models/utils.py and
+model_loader/utils.py: build what the registry has for an architecture, or ``model_class``),
+``with_hf_config`` (vllm/config: a configuration for an inner model), ``supports_kw`` (whether a callable takes a
+keyword) and ``common_prefix`` (vllm/utils).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analyzer import builtin_calls, evaluate, objects
+from analyzer.facts import FunctionFacts
+from analyzer.lower import Expr
+from analyzer.values import (
+    Arguments,
+    BuiltinMethod,
+    ChosenModel,
+    ClassValue,
+    Collection,
+    ConfigView,
+    Const,
+    ExternalRef,
+    ForwardResult,
+    Function,
+    Instance,
+    OneOf,
+    Opaque,
+    Partial,
+    Site,
+    Super,
+    Value,
+    one_of,
+    options,
+    taint_of,
+)
+
+if TYPE_CHECKING:
+    from analyzer.interpret import Frame, Machine
+
+BUILDERS = frozenset({"init_vllm_registered_model", "initialize_model"})
+
+
+def call_expression(machine: Machine, expr: Expr, frame: Frame) -> Value:
+    """Evaluate a call where it stands."""
+    _, func, args, keywords, line, column = expr
+    if func == ("name", "super"):
+        return _super(machine, args, frame)
+    callee = evaluate.evaluate(machine, func, frame)
+    positional: list[Value] = []
+    for part in args:
+        value = evaluate.evaluate(machine, part[1] if part[0] == "star" else part, frame)
+        if part[0] == "star" and isinstance(value, Collection):
+            positional += value.items
+        else:
+            positional.append(value)
+    named = {
+        name or f"**{index}": evaluate.evaluate(machine, value, frame)
+        for index, (name, value) in enumerate(keywords)
+    }
+    arguments = Arguments(tuple(positional), named)
+    site = Site(frame.path, line, column)
+    if func[0] == "attr" and func[2] == "with_hf_config":
+        return _config_view(callee, arguments)
+    return call(machine, callee, arguments, frame, line, site)
+
+
+def call(
+    machine: Machine, callee: Value, arguments: Arguments, frame: Frame, line: int, site: Site | None = None
+) -> Value:
+    """Call a value.
+
+    Args:
+        machine: the interpreter.
+        callee: what is called; of several possibilities each is called.
+        arguments: with what.
+        frame, line, site: where.
+    """
+    if isinstance(callee, OneOf):
+        return one_of(call(machine, option, arguments, frame, line, site) for option in callee.options)
+    if isinstance(callee, Function):
+        return _function(machine, callee, arguments, frame, line, site)
+    if isinstance(callee, ClassValue):
+        return objects.instantiate(machine, callee.cls, arguments, site)
+    if isinstance(callee, Instance):
+        return _instance(machine, callee, arguments, frame, line)
+    if isinstance(callee, ExternalRef):
+        return _external(machine, callee, arguments, frame, line, site)
+    if isinstance(callee, BuiltinMethod):
+        return builtin_calls.method(machine, callee, arguments)
+    if isinstance(callee, Partial):
+        merged = Arguments((*callee.args, *arguments.positional), {**callee.keywords, **arguments.keywords})
+        return call(machine, callee.func, merged, frame, line, site)
+    text = callee.text if isinstance(callee, Opaque | ChosenModel) else ""
+    reason = callee.reason if isinstance(callee, Opaque) else ""
+    return Opaque(f"{text}(…)", reason, taint_of([callee, *arguments]))
+
+
+def _function(
+    machine: Machine, callee: Function, arguments: Arguments, frame: Frame, line: int, site: Site | None
+) -> Value:
+    known = _known(machine, callee.facts.name, arguments, site) if callee.owner is None else None
+    if known is not None:
+        return known
+    receiver = callee.receiver
+    if callee.facts.name == "forward" and isinstance(receiver, Instance):
+        handed = _watched(machine, receiver)
+        if handed is not None:
+            return handed
+    return machine.enter(callee, arguments, line, frame)
+
+
+def _watched(machine: Machine, instance: Instance) -> Value | None:
+    label = machine.watched
+    if label is not None and instance.trail == label.trail and instance.cls is label.cls:
+        return ForwardResult(instance, frozenset({"result"}))
+    return None
+
+
+def _instance(machine: Machine, callee: Instance, arguments: Arguments, frame: Frame, line: int) -> Value:
+    """``module(...)``: its own ``__call__``, else ``forward`` (torch.nn.Module.__call__)."""
+    for name in ("__call__", "forward"):
+        member = objects.class_member(callee.cls, name)
+        if member is not None and isinstance(member[1], FunctionFacts):
+            function = Function(member[1], member[0].module, member[0], callee)
+            return _function(machine, function, arguments, frame, line, None)
+    return Opaque(f"{callee.cls.name}(…)", "its forward is outside the checkout", taint_of(arguments))
+
+
+def _external(
+    machine: Machine, callee: ExternalRef, arguments: Arguments, frame: Frame, line: int, site: Site | None
+) -> Value:
+    if callee.name.startswith("builtins."):
+        found = builtin_calls.builtin(machine, callee.last, arguments, frame, line)
+        if found is not None:
+            return found
+    known = _known(machine, callee.last, arguments, site)
+    if known is not None:
+        return known
+    if callee.last == "cast" and len(arguments.positional) == 2:
+        return arguments.positional[1]
+    if callee.last == "partial" and arguments.positional:
+        return Partial(arguments.positional[0], arguments.positional[1:], arguments.keywords)
+    if callee.last == "__init__":
+        return Const(None)
+    if callee.last == "__new__" and arguments.positional and isinstance(arguments.positional[0], ClassValue):
+        return Instance(arguments.positional[0].cls, site, Arguments())
+    return Opaque(f"{callee.name}(…)", "", taint_of([callee, *arguments]))
+
+
+# -- known helpers ---------------------------------------------------------------------------------
+
+
+def _known(machine: Machine, name: str, arguments: Arguments, site: Site | None) -> Value | None:
+    if name in BUILDERS and site is not None:
+        return _registered(machine, arguments, site)
+    if name == "supports_kw":
+        return _supports_kw(arguments)
+    if name == "common_prefix":
+        return _common_prefix(arguments)
+    return None
+
+
+def _config_view(callee: Value, arguments: Arguments) -> Value:
+    config = arguments.get("hf_config", 0)
+    text = config.text if isinstance(config, Opaque) else "hf_config"
+    del callee
+    return ConfigView(text, arguments.get("architectures", 1))
+
+
+def _registered(machine: Machine, arguments: Arguments, site: Site) -> Value:
+    """An inner model from the registry: by ``model_class``, by architectures, or chosen by the config."""
+    cls = arguments.get("model_class")
+    if isinstance(cls, ClassValue):
+        return objects.instantiate(machine, cls.cls, Arguments(), site)
+    architectures = arguments.get("architectures")
+    view = arguments.get("vllm_config", 0)
+    config = arguments.get("hf_config")
+    text = config.text if isinstance(config, Opaque) and config.text else "the config"
+    if config is None and isinstance(view, ConfigView):
+        text = view.text
+        architectures = architectures or view.architectures
+    if architectures is None:
+        return machine.new_chosen(text, site)
+    return one_of(_by_architectures(machine, option, text, site) for option in options(architectures))
+
+
+def _by_architectures(machine: Machine, names: Value, text: str, site: Site) -> Value:
+    if isinstance(names, Const) and names.value is None:
+        return machine.new_chosen(text, site)
+    constants = (
+        [i.value for i in names.items if isinstance(i, Const)] if isinstance(names, Collection) else []
+    )
+    if not constants:
+        return machine.new_chosen(names.text if isinstance(names, Opaque) else text, site)
+    for name in constants:
+        classes = machine.registry.classes(str(name))
+        if classes:
+            made = [objects.instantiate(machine, cls, Arguments(), site) for cls in classes]
+            for value in made:
+                for option in options(value):
+                    if isinstance(option, Instance):
+                        option.registered = True
+            return one_of(made)
+    why = machine.registry.unresolved.get(str(constants[0]), "it is not in this checkout's registry")
+    return Opaque(str(constants[0]), f"architecture {constants[0]}: {why}")
+
+
+def _supports_kw(arguments: Arguments) -> Value:
+    function, name = arguments.get("callable", 0), arguments.get("kw_name", 1)
+    if not isinstance(function, Function) or not isinstance(name, Const):
+        return Const(False) if isinstance(function, BuiltinMethod) else Opaque("supports_kw(…)")
+    takes = any(
+        p.kind == "var_keyword" or (p.name == name.value and p.kind != "positional_only")
+        for p in function.facts.parameters
+    )
+    return Const(takes)
+
+
+def _common_prefix(arguments: Arguments) -> Value | None:
+    items = arguments.positional[0] if arguments.positional else None
+    if not isinstance(items, Collection) or not items.complete:
+        return None
+    rows: list[list[object]] = []
+    for row in items.items:
+        if not isinstance(row, Collection) or not all(isinstance(i, Const) for i in row.items):
+            return None
+        rows.append([i.value for i in row.items if isinstance(i, Const)])
+    prefix: list[Value] = []
+    for column in zip(*rows, strict=False):
+        if any(part != column[0] for part in column):
+            break
+        prefix.append(Const(column[0]))
+    return Collection("list", prefix)
+
+
+def _super(machine: Machine, args: tuple[Expr, ...], frame: Frame) -> Value:
+    if len(args) == 2:
+        after = evaluate.evaluate(machine, args[0], frame)
+        receiver = evaluate.evaluate(machine, args[1], frame)
+        if isinstance(after, ClassValue):
+            return Super(after.cls, receiver)
+    first = frame.function.parameters[0].name if frame.function and frame.function.parameters else ""
+    owner = frame.env.get(first) or frame.receiver
+    if frame.owner is None or owner is None:
+        return Opaque("super()")
+    return Super(frame.owner, owner)
+
+
+# -- with self._mark_language_model(...) -----------------------------------------------------------
+
+
+class Mark:
+    """A context manager of the checkout that notes the names of the children assigned inside it."""
+
+    def __init__(self, instance: Instance, attribute: str, targets: Value | None) -> None:
+        self.instance, self.attribute, self.targets = instance, attribute, targets
+        self.before = set(instance.attrs)
+
+
+def marker(machine: Machine, context: Expr, frame: Frame) -> list[Mark] | None:
+    """The marks that a ``with self.method(...)`` sets, where the method collects the children's names."""
+    if context[0] != "call" or context[1][0] != "attr":
+        return None
+    callee = evaluate.evaluate(machine, context[1], frame)
+    if not isinstance(callee, Function) or not isinstance(callee.receiver, Instance) or callee.facts.body is None:
+        return None
+    if not any(d.rpartition(".")[2] == "contextmanager" for d in callee.facts.decorators):
+        return None
+    from analyzer.interpret import Frame, bind
+
+    named = {k: evaluate.evaluate(machine, v, frame) for k, v in context[3] if k}
+    positional = tuple(evaluate.evaluate(machine, a, frame) for a in context[2])
+    env = bind(machine, callee, Arguments(positional, named))
+    inner = Frame(callee.module, callee.facts, callee.owner, env, callee.receiver)
+    marks = _collected(callee, env)
+    for nested in _walk(callee.facts.body):
+        if nested[0] == "call" and nested[1][0] == "attr" and nested[1][2] == "enter_context" and nested[2]:
+            marks += marker(machine, nested[2][0], inner) or []
+    return marks
+
+
+def _collected(callee: Function, env: dict[str, Value]) -> list[Mark]:
+    """``with collect_children(self, targets=targets) as names: ...`` and then ``self.attribute = names``."""
+    body = callee.facts.body or ()
+    collecting = {
+        target[1]: context
+        for statement in _walk(body)
+        if statement[0] == "with"
+        for context, target in statement[2]
+        if target is not None and target[0] == "name" and context[0] == "call"
+    }
+    marks = []
+    for statement in _walk(body):
+        if statement[0] != "assign" or statement[3][0] != "name" or statement[3][1] not in collecting:
+            continue
+        target = statement[2][0]
+        if target[0] == "attr" and isinstance(callee.receiver, Instance):
+            given = dict(collecting[statement[3][1]][3]).get("targets")
+            targets = env.get(given[1]) if given is not None and given[0] == "name" else None
+            marks.append(Mark(callee.receiver, target[2], targets))
+    return marks
+
+
+def _walk(node: tuple[object, ...]) -> list[tuple[object, ...] | Expr]:
+    out: list[Expr] = []
+    todo: list[object] = list(reversed(node))
+    while todo:
+        part = todo.pop()
+        if isinstance(part, tuple):
+            if part and isinstance(part[0], str):
+                out.append(part)
+            todo.extend(reversed(part))
+    return list(out)
+
+
+def apply_marker(machine: Machine, marks: list[Mark]) -> None:
+    """Note the names of what was assigned since the marks were made."""
+    for mark in marks:
+        instance = mark.instance
+        if mark.targets is None or (isinstance(mark.targets, Const) and mark.targets.value is None):
+            names = [
+                name
+                for name, value in instance.attrs.items()
+                if name not in mark.before and not isinstance(value, Const | Collection)
+            ]
+        else:
+            names = _descendants(machine, instance, mark.targets, (), 0)
+        instance.attrs[mark.attribute] = Collection("list", [Const(name) for name in names])
+
+
+def _descendants(
+    machine: Machine, instance: Instance, targets: Value, prefix: tuple[str, ...], depth: int
+) -> list[str]:
+    wanted = [
+        t.cls
+        for option in options(targets)
+        for t in (option.items if isinstance(option, Collection) else [option])
+        if isinstance(t, ClassValue)
+    ]
+    out: list[str] = []
+    objects.prepare(machine, instance)
+    for name, value in list(instance.attrs.items()):
+        for option in options(value):
+            if isinstance(option, Instance) and option is not instance and depth < 4:
+                if any(option.cls.derives_from(cls) for cls in wanted):
+                    out.append(".".join((*prefix, name)))
+                out += _descendants(machine, option, targets, (*prefix, name), depth + 1)
+    return list(dict.fromkeys(out))

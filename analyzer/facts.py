@@ -1,0 +1,154 @@
+"""What one source file says, as plain records: the only thing that later stages see of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from analyzer.lower import Block, Expr, render
+
+Stub = Literal["", "returns-none", "raises"]
+
+
+@dataclass(slots=True)
+class Parameter:
+    """One parameter; ``kind`` is the name of the ``inspect.Parameter`` kind in lower case."""
+
+    name: str
+    kind: str
+    annotation: Expr | None = None
+    default: Expr | None = None
+
+    @property
+    def required(self) -> bool:
+        return self.default is None and self.kind not in ("var_positional", "var_keyword")
+
+
+@dataclass(slots=True)
+class FunctionFacts:
+    """A function or method.
+
+    ``body`` is None where it was left out for its size; ``stub`` tells a body of nothing but a docstring,
+    ``...`` or ``pass`` ("returns-none"), or of nothing but ``raise NotImplementedError`` ("raises").
+    """
+
+    name: str
+    line: int
+    column: int
+    end_line: int
+    parameters: tuple[Parameter, ...]
+    returns: Expr | None
+    decorators: tuple[str, ...]
+    stub: Stub
+    body: Block | None
+    is_async: bool = False
+
+    @property
+    def kind(self) -> Literal["instance", "class", "static", "property"]:
+        for decorator in self.decorators:
+            last = decorator.rpartition(".")[2]
+            if last == "classmethod":
+                return "class"
+            if last == "staticmethod":
+                return "static"
+            if last in ("property", "cached_property"):
+                return "property"
+        return "instance"
+
+    @property
+    def signature(self) -> str:
+        """``(self, layers: tuple[int, ...]) -> None``"""
+        shown: list[str] = []
+        star_seen = False
+        for index, parameter in enumerate(self.parameters):
+            prefix = {"var_positional": "*", "var_keyword": "**"}.get(parameter.kind, "")
+            if parameter.kind == "keyword_only" and not star_seen:
+                shown.append("*")
+                star_seen = True
+            star_seen = star_seen or parameter.kind == "var_positional"
+            text = prefix + parameter.name
+            if parameter.annotation is not None:
+                text += f": {render(parameter.annotation)}"
+            if parameter.default is not None:
+                text += f" = {render(parameter.default)}" if parameter.annotation else f"={render(parameter.default)}"
+            shown.append(text)
+            following = self.parameters[index + 1 : index + 2]
+            if parameter.kind == "positional_only" and (not following or following[0].kind != "positional_only"):
+                shown.append("/")
+        returns = f" -> {render(self.returns)}" if self.returns is not None else ""
+        return f"({', '.join(shown)}){returns}"
+
+
+@dataclass(slots=True)
+class AttributeFacts:
+    """A name in a class body: annotated only (``value`` None and ``assigned`` False) or given a value."""
+
+    name: str
+    line: int
+    assigned: bool
+    value: Expr | None
+    annotation: Expr | None
+
+
+@dataclass(slots=True)
+class ClassFacts:
+    """A class statement; ``index`` is its place in the module's list, ``qualname`` as Python gives it."""
+
+    name: str
+    qualname: str
+    line: int
+    column: int
+    header_end: int
+    end_line: int
+    bases: tuple[Expr, ...]
+    decorators: tuple[Expr, ...]
+    attributes: dict[str, AttributeFacts] = field(default_factory=dict)
+    methods: dict[str, FunctionFacts] = field(default_factory=dict)
+    nested: dict[str, int] = field(default_factory=dict)
+    has_metaclass: bool = False
+
+
+@dataclass(slots=True)
+class Binding:
+    """One thing that a module-level name can be at run time.
+
+    ``kind`` "import": ``target`` is (module, attribute or None).  "class": the index of the class.  "def": the
+    function's name.  "value": the expression that was assigned.  ``arm`` names the branch that it stands in,
+    with the source of the condition; empty where it is unconditional.
+    """
+
+    kind: Literal["import", "class", "def", "value"]
+    target: object
+    line: int
+    arm: str = ""
+
+
+@dataclass(slots=True)
+class ModuleFacts:
+    """Everything of one file.
+
+    ``names`` maps a module-level name to what it can be at run time (several where branches differ; the one
+    that an ordinary run takes comes last); ``type_names`` holds names bound only for type checkers.
+    ``shadowed`` keeps what a name meant until the line that bound it anew, for ``class A(A)``.
+    """
+
+    module: str
+    path: str
+    is_package: bool
+    names: dict[str, list[Binding]] = field(default_factory=dict)
+    type_names: dict[str, list[Binding]] = field(default_factory=dict)
+    shadowed: dict[str, list[tuple[int, list[Binding]]]] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+    classes: list[ClassFacts] = field(default_factory=list)
+    functions: dict[str, FunctionFacts] = field(default_factory=dict)
+
+    @property
+    def package(self) -> str:
+        return self.module if self.is_package else self.module.rpartition(".")[0]
+
+    def bindings_at(self, name: str, line: int) -> list[Binding] | None:
+        """What ``name`` is where ``line`` runs while the module is imported; None where it is not bound."""
+        for replaced_at, earlier in self.shadowed.get(name, ()):
+            if replaced_at >= line:
+                return earlier
+        return self.names.get(name)

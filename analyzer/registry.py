@@ -1,0 +1,123 @@
+"""The checkout's registry: which class serves which architecture, as its tables say.
+
+The tables are module-level dicts of ``vllm/model_executor/models/registry.py`` from an architecture to
+``(module, class)``, where a module without a dot stands in ``vllm.model_executor.models`` and a dotted one is
+absolute (the ``vllm.models`` layout).  What a table is for is read from its name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from analyzer.index import ClassInfo, Index, Missing
+from analyzer.lower import Expr
+
+Use = Literal["text", "multimodal", "pooling", "draft", "backend", "other"]
+
+_USES: tuple[tuple[str, Use], ...] = (
+    ("SPECULATIVE", "draft"),
+    ("TRANSFORMERS", "backend"),
+    ("MULTIMODAL", "multimodal"),
+    ("TEXT_GENERATION", "text"),
+    ("EMBEDDING", "pooling"),
+    ("REWARD", "pooling"),
+    ("CLASSIFICATION", "pooling"),
+    ("CROSS_ENCODER", "pooling"),
+    ("LATE_INTERACTION", "pooling"),
+)
+_ARCHIVE = ("PREVIOUSLY", "OOT", "REMOVED")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One architecture: the table it stands in, where, and the module and class that it names."""
+
+    architecture: str
+    module: str
+    cls: str
+    use: Use
+    table: str
+    line: int
+
+
+@dataclass
+class Registry:
+    """All architectures of a checkout, and the classes behind them, resolved on demand."""
+
+    index: Index
+    module: str
+    entries: dict[str, Entry] = field(default_factory=dict)
+    unresolved: dict[str, str] = field(default_factory=dict)
+    _classes: dict[str, tuple[ClassInfo, ...]] = field(default_factory=dict)
+
+    def classes(self, architecture: str) -> tuple[ClassInfo, ...]:
+        """The classes that can serve an architecture: one, or one for each platform; the usual one last."""
+        if architecture not in self._classes:
+            self._classes[architecture] = self._resolve(architecture)
+        return self._classes[architecture]
+
+    def _resolve(self, architecture: str) -> tuple[ClassInfo, ...]:
+        entry = self.entries.get(architecture)
+        if entry is None:
+            return ()
+        if self.index.module(entry.module) is None:
+            self.unresolved[architecture] = f"module {entry.module} is not in the checkout or cannot be read"
+            return ()
+        found = self.index.lookup(entry.module, entry.cls)
+        classes = tuple(t for t in found if isinstance(t, ClassInfo))
+        if not classes:
+            reasons = [t.reason for t in found if isinstance(t, Missing)]
+            self.unresolved[architecture] = (
+                reasons[0] if reasons else f"{entry.module} does not define {entry.cls}"
+            )
+        return classes
+
+    def architectures_of(self) -> dict[str, list[Entry]]:
+        """Entries by the key of the class that serves them."""
+        out: dict[str, list[Entry]] = {}
+        for architecture, entry in self.entries.items():
+            for cls in self.classes(architecture):
+                out.setdefault(cls.key, []).append(entry)
+        return out
+
+
+def read_registry(index: Index) -> Registry:
+    """Read the tables.
+
+    Args:
+        index: the checkout's names.
+    """
+    home = index.checkout.module_name(index.checkout.registry_path)
+    registry = Registry(index, home)
+    facts = index.module(home)
+    if facts is None:
+        return registry
+    package = facts.package
+    for table, bindings in facts.names.items():
+        for binding in bindings:
+            if binding.kind == "value" and isinstance(binding.target, tuple):
+                _read_table(registry, table, binding.target, binding.line, package)
+    return registry
+
+
+def _read_table(registry: Registry, table: str, value: Expr, line: int, package: str) -> None:
+    if value[0] != "dict" or any(word in table for word in _ARCHIVE):
+        return
+    use: Use = next((use for word, use in _USES if word in table), "other")
+    for key, target in value[1]:
+        row = _row(key, target)
+        if row is None:
+            continue
+        architecture, module, cls = row
+        absolute = module if "." in module else f"{package}.{module}"
+        registry.entries.setdefault(architecture, Entry(architecture, absolute, cls, use, table, line))
+
+
+def _row(key: Expr | None, target: Expr) -> tuple[str, str, str] | None:
+    if key is None or key[0] != "const" or target[0] != "seq" or len(target[2]) != 2:
+        return None
+    parts = [key, *target[2]]
+    if any(part[0] != "const" or not isinstance(part[1], str) for part in parts):
+        return None
+    return key[1], target[2][0][1], target[2][1][1]
