@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from analyzer import builtin_calls, evaluate, objects
 from analyzer.facts import FunctionFacts
-from analyzer.lower import Expr
+from analyzer.lower import Expr, walk
 from analyzer.values import (
     Arguments,
     BuiltinMethod,
@@ -276,7 +276,7 @@ def marker(machine: Machine, context: Expr, frame: Frame) -> list[Mark] | None:
     env = bind(machine, callee, Arguments(positional, named))
     inner = Frame(callee.module, callee.facts, callee.owner, env, callee.receiver)
     marks = _collected(callee, env)
-    for nested in _walk(callee.facts.body):
+    for nested in walk(callee.facts.body):
         if nested[0] == "call" and nested[1][0] == "attr" and nested[1][2] == "enter_context" and nested[2]:
             marks += marker(machine, nested[2][0], inner) or []
     return marks
@@ -287,13 +287,13 @@ def _collected(callee: Function, env: dict[str, Value]) -> list[Mark]:
     body = callee.facts.body or ()
     collecting = {
         target[1]: context
-        for statement in _walk(body)
+        for statement in walk(body)
         if statement[0] == "with"
         for context, target in statement[2]
         if target is not None and target[0] == "name" and context[0] == "call"
     }
     marks = []
-    for statement in _walk(body):
+    for statement in walk(body):
         if statement[0] != "assign" or statement[3][0] != "name" or statement[3][1] not in collecting:
             continue
         target = statement[2][0]
@@ -302,18 +302,6 @@ def _collected(callee: Function, env: dict[str, Value]) -> list[Mark]:
             targets = env.get(given[1]) if given is not None and given[0] == "name" else None
             marks.append(Mark(callee.receiver, target[2], targets))
     return marks
-
-
-def _walk(node: tuple[object, ...]) -> list[tuple[object, ...] | Expr]:
-    out: list[Expr] = []
-    todo: list[object] = list(reversed(node))
-    while todo:
-        part = todo.pop()
-        if isinstance(part, tuple):
-            if part and isinstance(part[0], str):
-                out.append(part)
-            todo.extend(reversed(part))
-    return list(out)
 
 
 def apply_marker(machine: Machine, marks: list[Mark]) -> None:

@@ -366,6 +366,9 @@ def _contains(container: Value, wanted: Value) -> bool | None:
     if isinstance(container, Collection):
         if container.empty_global:  # a cache at module level: empty on the first call
             return False
+        if isinstance(wanted, ClassValue) and all(isinstance(i, ClassValue) for i in container.items):
+            found = any(isinstance(i, ClassValue) and i.cls is wanted.cls for i in container.items)
+            return found or (False if container.complete else None)
         if container.complete and not container.taint and isinstance(wanted, Const):
             constants = [i for i in container.items if isinstance(i, Const)]
             if any(i.value == wanted.value for i in constants):

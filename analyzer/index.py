@@ -12,7 +12,7 @@ from analyzer.checkout import Checkout
 from analyzer.extract import extract
 from analyzer.facts import Binding, ClassFacts, FunctionFacts, ModuleFacts
 from analyzer.findings import Diagnostic
-from analyzer.lower import Expr, render
+from analyzer.lower import Expr, render, walk
 from analyzer.mro import NoLinearisation, linearise
 from analyzer.source import Source, parse, read_source
 
@@ -198,7 +198,8 @@ class Index:
         if facts is None:
             return [Missing(f"module {module} could not be read")]
         bindings = facts.names.get(name) if line is None else facts.bindings_at(name, line)
-        if bindings is None and typing:
+        if bindings is None and (typing or "__getattr__" in facts.functions):
+            # a lazy module (PEP 562): what its __getattr__ gives is what it tells type checkers
             bindings = facts.type_names.get(name)
         seen = (*seen, (module, name))
         if bindings is None:
@@ -216,7 +217,21 @@ class Index:
         for star in reversed(facts.stars):
             if self.checkout.find_module(star) and (found := self._lookup(star, name, None, False, seen)):
                 return found
+        if "__getattr__" in facts.functions and not name.startswith("__"):
+            return self._lazy_lookup(facts, name, seen)
         return []
+
+    def _lazy_lookup(self, facts: ModuleFacts, name: str, seen: tuple[tuple[str, str], ...]) -> list[Target]:
+        """A name that a module-level ``__getattr__`` takes from the modules that it imports."""
+        found: list[Target] = []
+        for statement in walk(facts.functions["__getattr__"].body or ()):
+            if statement[0] != "import":
+                continue
+            for _, module, attribute in statement[2]:
+                for source in (f"{module}.{attribute}", module):
+                    if self.checkout.find_module(source) and source != facts.module:
+                        found += [t for t in self._lookup(source, name, None, False, seen) if t not in found]
+        return found
 
     def _bound(
         self, facts: ModuleFacts, name: str, binding: Binding, seen: tuple[tuple[str, str], ...]
@@ -350,6 +365,11 @@ class Index:
         if not found:
             return Missing(f"base {render(expr)} of {info.key} is not bound")
         target = found[-1]
+        if isinstance(target, ValueRef):
+            given = self.module(target.module)
+            bound = given.names[target.name][-1].target if given is not None else None
+            if isinstance(bound, tuple) and bound[0] == "call" and bound[2]:
+                return self._base(ClassInfo(given, info.facts), bound[2][0])  # type: ignore[arg-type]
         if isinstance(target, ValueRef | FunctionRef | ModuleRef):
             return Missing(f"base {render(expr)} of {info.key} is computed")
         return target

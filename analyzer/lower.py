@@ -266,6 +266,19 @@ if hasattr(ast, "TryStar"):
     _STATEMENTS[ast.TryStar] = _try
 
 
+def walk(node: tuple[Any, ...]) -> list[Expr]:
+    """Every statement and expression inside lowered code, outermost first."""
+    out: list[Expr] = []
+    todo: list[object] = [node]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, tuple):
+            if part and isinstance(part[0], str):
+                out.append(part)
+            todo.extend(reversed(part))
+    return out
+
+
 def render(expr: Expr | None) -> str:
     """Readable source of an expression, for messages and signatures; ``…`` where it has no short form."""
     if expr is None:

@@ -237,6 +237,8 @@ def _of_class(machine: Machine, owner: ClassValue, name: str) -> Value:
         return _bound(machine, member, owner)
     if name == "__name__":
         return Const(owner.cls.name)
+    if name == "__mro__":
+        return Collection("tuple", [ClassValue(cls) for cls in owner.cls.own_mro], complete=not owner.cls.unknown_bases)
     if external_attribute(owner.cls, name):
         return ExternalRef(f"torch.nn.Module.{name}")
     reason = unknown_base(owner.cls)
