@@ -86,8 +86,8 @@ def _of_external(value: Value, cls: ExternalRef) -> bool | None:
         return value.kind == cls.last if cls.last in ("list", "tuple", "set") else None
     if isinstance(value, Const) and cls.last in _TYPES:
         return isinstance(value.value, _TYPES[cls.last])
-    if isinstance(value, ForwardResult | Opaque):
-        return None
+    if isinstance(value, ForwardResult):  # with auxiliary states a decoder's result is a tuple
+        return cls.name == "builtins.tuple"
     return None
 
 
@@ -154,6 +154,8 @@ def _len(machine: Machine, arguments: Arguments, frame: Frame, line: int) -> Val
     value = arguments.positional[0] if arguments.positional else None
     if isinstance(value, Collection) and value.complete:
         return Const(len(value.items), value.deep_taint)
+    if isinstance(value, ForwardResult):  # hidden states and auxiliary states
+        return Const(value.part + 1)
     return None
 
 

@@ -115,7 +115,7 @@ def _function(
 def _watched(machine: Machine, instance: Instance) -> Value | None:
     label = machine.watched
     if label is not None and instance.trail == label.trail and instance.cls is label.cls:
-        return ForwardResult(instance, frozenset({"result"}))
+        return ForwardResult(instance, machine.watched_part)
     return None
 
 

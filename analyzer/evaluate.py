@@ -166,7 +166,7 @@ def item(value: Value, index: int, count: int) -> Value:
     if isinstance(value, Collection) and value.complete and index < len(value.items):
         return value.items[index]
     if isinstance(value, ForwardResult):
-        return Opaque("", taint=value.taint | {f"part:{index}"})
+        return value.item(index)
     return Opaque("", taint=taint_of([value]))
 
 

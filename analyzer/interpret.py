@@ -132,6 +132,7 @@ class Machine:
         self.control: Taint = CLEAN
         self.pins: dict[tuple[str, int, int], Value] = {}
         self.watched: Instance | None = None
+        self.watched_part = 1
         self.model_members = _model_members(index)
         self.outcome = Outcome()
         self.steps = 0
@@ -295,6 +296,8 @@ class Machine:
             container = self.eval(target[1], frame)
             if isinstance(container, Collection):
                 container.taint |= taint_of([value]) | self.control
+            elif self.strict:
+                self.outcome.unknown.append(f"an item is stored in a container at {frame.path}:{line}")
 
     def set_attribute(
         self,
@@ -340,6 +343,9 @@ class Machine:
             values = []
             for binding in bindings:
                 assert facts is not None and isinstance(binding.target, tuple)
+                if binding.target[0] == "call" and not binding.target[2] and _empty_container(binding.target):
+                    values.append(Collection("list"))
+                    continue
                 values.append(self.eval(binding.target, Frame(facts, None, None, {})))
             self.globals[key] = one_of(values) if values else Opaque(name, f"{name} has no value")
             found = self.globals[key]
@@ -353,6 +359,14 @@ class Machine:
 
 
 _NOWHERE = ModuleFacts("", "", False)
+
+
+_CONTAINERS = ("dict", "set", "list", "OrderedDict", "defaultdict", "WeakKeyDictionary", "WeakValueDictionary", "WeakSet")
+
+
+def _empty_container(call: Expr) -> bool:
+    kind = call[1][1] if call[1][0] == "sub" else call[1]  # dict[Key, Value]()
+    return kind[0] in ("name", "attr") and (kind[2] if kind[0] == "attr" else kind[1]) in _CONTAINERS
 
 
 def _model_members(index: Index) -> frozenset[str]:

@@ -155,7 +155,7 @@ def get(machine: Machine, owner: Value, name: str, frame: Frame, line: int) -> V
         text = f"{owner.text}.{name}" if owner.text else name
         return Opaque(text, getattr(owner, "reason", ""), owner.taint)
     if isinstance(owner, ForwardResult):
-        return Opaque(name, taint=owner.taint | {"part:?"})
+        return Opaque(name, taint=owner.taint)
     if isinstance(owner, Function | Partial):
         return Opaque(name)
     return Opaque(name, taint=taint_of([owner]))
@@ -403,7 +403,7 @@ def is_instance(machine: Machine, value: Value, cls: ClassInfo, frame: Frame, li
             seen.add(_conforms(machine, option, cls, frame, line))
         elif isinstance(option, Instance):
             seen.add(None if any(not isinstance(c, ClassInfo | External) for c in option.cls.mro) else False)
-        elif isinstance(option, Const | Collection | Table | ClassValue | Function | ModuleValue):
+        elif isinstance(option, Const | Collection | Table | ClassValue | Function | ModuleValue | ForwardResult):
             seen.add(False)
         else:
             seen.add(None)

@@ -191,10 +191,19 @@ class Instance(Value):
 
 
 class ForwardResult(Value):
-    """What ``forward`` of an object gave, as it came."""
+    """What ``forward`` of an object gave, as it came: a tuple whose item ``part`` holds the auxiliary states."""
 
-    def __init__(self, instance: Instance, taint: Taint = CLEAN) -> None:
-        self.instance, self.taint = instance, taint
+    def __init__(self, instance: Instance, part: int) -> None:
+        self.instance, self.part = instance, part
+        self.taint = frozenset({"result"})
+
+    def item(self, index: int) -> Value:
+        """One item of the result, labelled as the auxiliary states or as the rest."""
+        if index == self.part:
+            states = Collection("list", [Opaque("auxiliary states", taint=self.taint | {"aux"})])
+            states.taint = self.taint | {"aux"}
+            return states
+        return Opaque("hidden states", taint=self.taint)
 
 
 class OneOf(Value):

@@ -1,0 +1,320 @@
+"""Follow a contract from an outer model to the decoder, the way the runner would use it.
+
+For a contract whose methods configure the decoder (``SupportsEagle3``: one method takes the layers, another gives
+the default ones), the chain has these steps: the checker; the method that is effective, and the object on which
+the layers finally land (the *holder*); whether the holder's effective ``forward`` reads what was stored and lets
+it flow into its result; whether every ``forward`` between the outer model and the holder hands that result on.
+Nothing of this is looked up by name: the methods are the contract's, the rest is followed through their bodies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from analyzer import objects
+from analyzer.contracts import Contract, ContractMethod
+from analyzer.facts import AttributeFacts, FunctionFacts
+from analyzer.index import ClassInfo
+from analyzer.interpret import Machine, Outcome, Raised, Store
+from analyzer.values import (
+    Arguments,
+    BuiltinMethod,
+    Collection,
+    Const,
+    ForwardResult,
+    Function,
+    Instance,
+    Opaque,
+    Value,
+    options,
+    taint_of,
+)
+
+LAYERS = "layers"  # label of the value given to a contract's method
+CAPTURE = "capture"  # label of what that method stored on the holder
+
+How = Literal["works", "missing", "stub", "fails", "no-effect", "unknown"]
+
+
+@dataclass
+class MethodResult:
+    """What one method of the contract does on one object.
+
+    ``how``: ``works``; ``missing`` (no such attribute); ``stub`` (the effective method, of the object or of the
+    inner model that it delegates to, has no body); ``fails`` (raises ``failure``); ``no-effect`` (runs, and stores
+    nothing); ``unknown``.
+    """
+
+    method: ContractMethod
+    how: How
+    owner: ClassInfo | None = None
+    facts: FunctionFacts | None = None
+    failure: Raised | None = None
+    possible: Raised | None = None
+    stores: list[Store] = field(default_factory=list)
+    stub_of: ClassInfo | None = None
+    stub_facts: FunctionFacts | None = None
+    reason: str = ""
+
+    @property
+    def from_contract(self) -> bool:
+        """Whether the contract's own body is the effective one."""
+        return self.owner is self.method.owner
+
+    @property
+    def ok(self) -> bool | None:
+        return True if self.how == "works" else None if self.how == "unknown" else False
+
+
+@dataclass
+class Capture:
+    """Whether a holder's ``forward`` collects what was asked for and returns it; ``ok`` None if not known.
+
+    ``part`` is the item of the returned tuple that holds the auxiliary states.
+    """
+
+    ok: bool | None
+    owner: ClassInfo | None
+    line: int
+    detail: str
+    part: int = 1
+
+
+@dataclass
+class Handing:
+    """Whether a ``forward`` hands the decoder's result on as it came; ``ok`` None if not known."""
+
+    ok: bool | None
+    owner: ClassInfo | None
+    line: int
+    detail: str
+
+
+@dataclass
+class Chain:
+    """All steps for one object and one contract."""
+
+    root: Instance
+    contract: Contract
+    satisfied: bool | None
+    methods: list[MethodResult] = field(default_factory=list)
+    holder: Instance | None = None
+    attribute: str = ""
+    capture: Capture | None = None
+    handing: Handing | None = None
+
+    @property
+    def reaches(self) -> bool | None:
+        """Whether every method of the contract does its work."""
+        return _all([m.ok for m in self.methods])
+
+    @property
+    def ok(self) -> bool | None:
+        """Whether the feature works, given that the check is passed."""
+        parts = [self.reaches]
+        if self.capture is not None:
+            parts.append(self.capture.ok)
+        if self.handing is not None:
+            parts.append(self.handing.ok)
+        return _all(parts)
+
+    @property
+    def broken(self) -> MethodResult | None:
+        """The first method that certainly does not do its work."""
+        return next((m for m in self.methods if m.ok is False), None)
+
+
+def _all(parts: list[bool | None]) -> bool | None:
+    if False in parts:
+        return False
+    return None if None in parts else True
+
+
+def configures(method: ContractMethod) -> bool:
+    """Whether a contract's method is given something to pass on (it has a parameter beside ``self``)."""
+    return any(p.required for p in method.facts.parameters[1:])
+
+
+class Follower:
+    """Evaluates chains, remembering what it learnt of each class.
+
+    Args:
+        machine: the interpreter.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self._captures: dict[tuple[ClassInfo, str, tuple[object, ...]], Capture] = {}
+
+    def follow(self, root: Instance, contract: Contract, *, pretend: bool = False) -> Chain:
+        """The chain of one object.
+
+        Args:
+            root: the outer model.
+            contract: what is asked of it.
+            pretend: as if the contract's Protocol were the last of the class's bases: its defaults stand in for
+                methods that the class does not have.
+        """
+        chain = Chain(root, contract, contract.satisfied_by(self.machine, root))
+        for method in contract.methods:
+            chain.methods.append(self.method(root, method, pretend=pretend))
+        stores = [store for m in chain.methods for store in m.stores]
+        if stores:
+            chain.holder, chain.attribute = stores[0].instance, stores[0].attribute
+            chain.capture = self.captures(chain.holder, chain.attribute)
+            chain.handing = self.hands_on(root, chain.holder, chain.capture.part)
+        return chain
+
+    # -- methods -----------------------------------------------------------------------------------
+
+    def method(self, root: Instance, method: ContractMethod, *, pretend: bool) -> MethodResult:
+        """Call one of the contract's methods on an object, as a gate does."""
+        objects.prepare(self.machine, root)
+        member = objects.class_member(root.cls, method.name)
+        if member is None and pretend:
+            member = (method.owner, method.facts)
+        if member is None or isinstance(member[1], AttributeFacts):
+            return self._without_method(root, method)
+        owner, facts = member
+        result = MethodResult(method, "unknown", owner, facts)
+        if facts.stub and not (owner is not method.owner and facts.stub == "raises"):
+            result.how, result.stub_of, result.stub_facts = "stub", owner, facts
+            return result
+        receiver = Function(facts, owner.module, owner, root)
+        arguments = tuple(
+            Opaque(p.name, taint=frozenset({LAYERS})) for p in facts.parameters[1:] if p.required
+        )
+        return self._judge(result, self.machine.run(receiver, Arguments(arguments)), configures(method))
+
+    def _without_method(self, root: Instance, method: ContractMethod) -> MethodResult:
+        value = root.attrs.get(method.name)
+        hook = objects.class_member(root.cls, "__getattr__")
+        reason = root.missing_reason or objects.unknown_base(root.cls)
+        if value is None and hook is None and not reason:
+            return MethodResult(method, "missing", reason=f"{root.cls.name} has no {method.name}")
+        return MethodResult(method, "unknown", reason=reason or f"{method.name} is set on the object")
+
+    def _judge(self, result: MethodResult, outcome: Outcome, configuring: bool) -> MethodResult:
+        result.failure = outcome.failure
+        result.possible = next(iter(outcome.possible_failures), None)
+        stub = next((c for c in outcome.called if c.function.stub == "returns-none"), None)
+        if outcome.failure is not None:
+            result.how = "fails"
+            result.reason = f"{outcome.failure.kind}: {outcome.failure.detail}"
+            return result
+        stores = [s for s in outcome.stores if LAYERS in taint_of([s.value])]
+        if configuring and stores:
+            result.how, result.stores = "works", stores
+        elif not configuring and any(not _is_none(v) for v, _, _ in outcome.returns):
+            result.how = "works"
+        elif stub is not None:
+            result.how, result.stub_of, result.stub_facts = "stub", stub.owner, stub.function
+        elif outcome.unknown or _leaves_the_checkout(outcome, configuring):
+            result.reason = outcome.unknown[0] if outcome.unknown else "the call leaves what could be followed"
+        else:
+            result.how, result.reason = "no-effect", "it stores nothing on any module"
+        return result
+
+    # -- the decoder -------------------------------------------------------------------------------
+
+    def captures(self, holder: Instance, attribute: str) -> Capture:
+        """Whether the holder's effective ``forward`` collects and returns what ``attribute`` asks for."""
+        key = (holder.cls, attribute, holder.arguments.key)
+        if key not in self._captures:
+            self._captures[key] = self._capture(holder, attribute)
+        return self._captures[key]
+
+    def _capture(self, holder: Instance, attribute: str) -> Capture:
+        member = objects.class_member(holder.cls, "forward")
+        if member is None or not isinstance(member[1], FunctionFacts):
+            return Capture(None, None, holder.cls.line, f"{holder.cls.name} has no forward in the checkout")
+        owner, facts = member
+        probe = Instance(holder.cls, holder.site, holder.arguments, template=holder, trail=holder.trail)
+        objects.prepare(self.machine, probe)
+        probe.attrs[attribute] = Opaque(attribute, taint=frozenset({CAPTURE}))
+        self.machine.watched = None
+        arguments = Arguments(tuple(Opaque(p.name) for p in facts.parameters[1:] if p.required))
+        outcome = self.machine.run(Function(facts, owner.module, owner, probe), arguments, strict=False)
+        returned = [(v, path, line) for v, path, line in outcome.returns if CAPTURE in taint_of(options(v))]
+        where = f"{holder.cls.name}.forward"
+        if returned:
+            detail = f"{where} collects the auxiliary states and returns them"
+            return Capture(True, owner, returned[0][2], detail, _captured_part([v for v, _, _ in returned]))
+        if outcome.unknown or outcome.failure is not None:
+            why = outcome.unknown[0] if outcome.unknown else str(outcome.failure)
+            return Capture(None, owner, facts.line, f"{where} could not be followed: {why}")
+        detail = f"{where} neither collects nor returns the auxiliary states ({attribute} never reaches its result)"
+        return Capture(False, owner, facts.line, detail)
+
+    # -- forward -----------------------------------------------------------------------------------
+
+    def hands_on(self, root: Instance, holder: Instance, part: int) -> Handing:
+        """Whether ``root.forward`` returns the holder's result, or item ``part`` of it, as it came."""
+        if holder is root or not holder.trail:
+            return Handing(True, None, root.cls.line, "the model is its own decoder")
+        member = objects.class_member(root.cls, "forward")
+        if member is None or not isinstance(member[1], FunctionFacts):
+            return Handing(None, None, root.cls.line, f"{root.cls.name} has no forward in the checkout")
+        owner, facts = member
+        self.machine.watched, self.machine.watched_part = holder, part
+        try:
+            arguments = Arguments(tuple(Opaque(p.name) for p in facts.parameters[1:] if p.required))
+            outcome = self.machine.run(Function(facts, owner.module, owner, root), arguments, strict=False)
+        finally:
+            self.machine.watched = None
+        return _handing(root, owner, facts, outcome)
+
+
+def _handing(root: Instance, owner: ClassInfo, facts: FunctionFacts, outcome: Outcome) -> Handing:
+    kinds: dict[str, int] = {}
+    for value, _, line in outcome.returns:
+        for option in options(value):
+            kinds.setdefault(_kind(option), line)
+    where = f"{root.cls.name}.forward"
+    if "as-is" in kinds and "changed" not in kinds:
+        return Handing(True, owner, kinds["as-is"], f"{where} returns the decoder's result as it came")
+    if "changed" in kinds and "as-is" not in kinds:
+        return Handing(
+            False, owner, kinds["changed"], f"{where} changes the decoder's result, so the auxiliary states are lost"
+        )
+    if "changed" in kinds:
+        return Handing(None, owner, kinds["changed"], f"{where} changes the decoder's result on some paths")
+    why = outcome.unknown[0] if outcome.unknown else "the decoder's result was not met on the way to a return"
+    return Handing(None, owner, facts.line, f"{where} could not be followed: {why}")
+
+
+def _captured_part(returned: list[Value]) -> int:
+    for value in (option for whole in returned for option in options(whole)):
+        if isinstance(value, Collection):
+            for index, item in enumerate(value.items):
+                if CAPTURE in taint_of([item]):
+                    return index
+    return 1
+
+
+def _kind(value: Value) -> str:
+    """How a returned value relates to the watched result."""
+    if isinstance(value, ForwardResult):
+        return "as-is"
+    labels = taint_of([value])
+    if "result" not in labels:
+        return "unrelated"
+    if isinstance(value, Collection) and any(_whole(item) for item in value.items):
+        return "as-is"
+    return "changed"
+
+
+def _whole(item: Value) -> bool:
+    return any(isinstance(o, ForwardResult) or "aux" in taint_of([o]) for o in options(item))
+
+
+def _is_none(value: Value) -> bool:
+    return isinstance(value, Const) and value.value is None
+
+
+def _leaves_the_checkout(outcome: Outcome, configuring: bool) -> bool:
+    """Whether nothing is known of the effect because a receiver is not an object of the checkout."""
+    if any(isinstance(v, Opaque) and (v.reason or configuring) for v, _, _ in outcome.returns):
+        return True
+    return bool(outcome.possible_failures) or any(isinstance(v, BuiltinMethod) for v, _, _ in outcome.returns)

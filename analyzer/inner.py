@@ -1,0 +1,193 @@
+"""Which inner model a wrapper builds: where, at which attribute, and how certain that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from analyzer import objects
+from analyzer.index import ClassInfo
+from analyzer.interpret import Machine
+from analyzer.values import (
+    Arguments,
+    ChosenModel,
+    Function,
+    Instance,
+    OneOf,
+    Opaque,
+    Site,
+    Value,
+    options,
+)
+
+Resolution = Literal["static", "branch", "config", "unresolved"]
+
+# vLLM's own mark of a model that generates: VllmModelForTextGeneration in interfaces_base.py has this method,
+# pooling models and bare decoders have not.
+GENERATES = "compute_logits"
+DEEPEST = 2
+
+
+@dataclass(frozen=True)
+class Inner:
+    """One possibility for the inner model.
+
+    Args:
+        attribute: dotted path from the wrapper to it.
+        cls: its class; None where the configuration chooses it or it is not known.
+        resolution: ``static`` (always this), ``branch`` (one of several that the source names), ``config`` (the
+            checkpoint names any registered model), ``unresolved``.
+        site: the call that builds it.
+        reason: why it is not known, or which configuration chooses it.
+    """
+
+    attribute: str
+    cls: ClassInfo | None
+    resolution: Resolution
+    site: Site | None
+    reason: str = ""
+
+
+def generates(cls: ClassInfo) -> bool:
+    """Whether a class computes logits itself or by inheritance."""
+    return objects.class_member(cls, GENERATES) is not None
+
+
+def value_at(machine: Machine, root: Instance, attribute: str) -> Value | None:
+    """What stands at a dotted path of attributes, or None."""
+    value: Value = root
+    for name in attribute.split("."):
+        if not isinstance(value, Instance):
+            return None
+        objects.prepare(machine, value)
+        found = value.attrs.get(name)
+        if found is None:
+            return None
+        value = found
+    return value
+
+
+def with_inner(machine: Machine, root: Instance, attribute: str, value: Value) -> None:
+    """Put one possibility in the place of the inner model of ``root``, and of its aliases."""
+    *path, last = attribute.split(".")
+    owner: Value = root
+    for name in path:
+        assert isinstance(owner, Instance)
+        objects.prepare(machine, owner)
+        owner = owner.attrs[name]
+    assert isinstance(owner, Instance)
+    objects.prepare(machine, owner)
+    before = owner.attrs.get(last)
+    if isinstance(value, Instance):
+        value.trail = tuple(attribute.split("."))
+    for holder in {id(root): root, id(owner): owner}.values():
+        for name, known in list(holder.attrs.items()):
+            if known is before:
+                holder.attrs[name] = value
+    owner.attrs[last] = value
+
+
+def find_inner(machine: Machine, cls: ClassInfo) -> tuple[Inner, ...]:
+    """The inner model of a class, one entry for each possibility; empty where it builds none.
+
+    Args:
+        machine: the interpreter.
+        cls: the class to look at.
+    """
+    root = objects.instantiate(machine, cls, Arguments(), None)
+    if not isinstance(root, Instance) or root.cls is not cls:
+        root = Instance(cls, None, Arguments())
+    found = _candidates(machine, root, (), 0)
+    if not found:
+        found = _announced(machine, root)
+    if not found:
+        return ()
+    attribute = _primary(machine, root, found)
+    return tuple(_entry(attribute, value, found[attribute]) for value in options(found[attribute]))
+
+
+def _entry(attribute: str, value: Value, whole: Value) -> Inner:
+    several = isinstance(whole, OneOf)
+    if isinstance(value, Instance):
+        return Inner(attribute, value.cls, "branch" if several else "static", value.site)
+    if isinstance(value, ChosenModel):
+        return Inner(attribute, None, "config", value.site, f"the checkpoint's {value.text} chooses it")
+    reason = value.reason if isinstance(value, Opaque) else ""
+    return Inner(attribute, None, "unresolved", None, reason or "what is built here could not be followed")
+
+
+def _candidates(machine: Machine, owner: Instance, path: tuple[str, ...], depth: int) -> dict[str, Value]:
+    objects.prepare(machine, owner)
+    found: dict[str, Value] = {}
+    seen: set[int] = set()
+    for name, value in owner.attrs.items():
+        picked = [option for option in options(value) if _is_inner(option, owner)]
+        if not picked or any(id(option) in seen for option in picked):
+            continue
+        if any(isinstance(o, Instance) and o.trail and o.trail != (*owner.trail, name) for o in picked):
+            continue  # an alias of something deeper
+        seen |= {id(option) for option in picked}
+        rest = [o for o in options(value) if isinstance(o, Opaque) and o.reason.startswith("architecture")]
+        found[".".join((*path, name))] = value if len(picked) == len(options(value)) else _only(picked + rest)
+    if found or depth >= DEEPEST:
+        return found
+    for name, value in owner.attrs.items():
+        for option in options(value):
+            inside = isinstance(option, Instance) and machine.index.in_model_roots(option.cls.module.module + ".")
+            if inside and isinstance(option, Instance) and objects.is_torch_module(option.cls):
+                found |= _candidates(machine, option, (*path, name), depth + 1)
+    return found
+
+
+def _only(values: list[Value]) -> Value:
+    return values[0] if len(values) == 1 else OneOf(tuple(values))
+
+
+def _is_inner(value: Value, owner: Instance) -> bool:
+    if isinstance(value, Instance):
+        return value.cls is not owner.cls and (value.registered or generates(value.cls))
+    if isinstance(value, Opaque):
+        return value.reason.startswith("architecture ")
+    return isinstance(value, ChosenModel)
+
+
+def _announced(machine: Machine, root: Instance) -> dict[str, Value]:
+    """What ``get_language_model`` gives, where that is another object of the checkout."""
+    member = objects.class_member(root.cls, "get_language_model")
+    if member is None or not hasattr(member[1], "body"):
+        return {}
+    given = _run(machine, root, "get_language_model")
+    named = [o for o in options(given) if isinstance(o, Instance | ChosenModel) and o is not root]
+    trails = {o.trail for o in named if isinstance(o, Instance)}
+    if len(trails) == 1 and (trail := trails.pop()):
+        return {".".join(trail): _only(list(named))}
+    return {}
+
+
+def _run(machine: Machine, root: Instance, method: str) -> Value:
+    member = objects.class_member(root.cls, method)
+    assert member is not None
+    owner, facts = member
+    outcome = machine.run(Function(facts, owner.module, owner, root), Arguments(), strict=False)  # type: ignore[arg-type]
+    return outcome.value
+
+
+def _primary(machine: Machine, root: Instance, found: dict[str, Value]) -> str:
+    """The candidate that generation goes to: the one whose logits the wrapper returns."""
+    if len(found) == 1:
+        return next(iter(found))
+    member = objects.class_member(root.cls, GENERATES)
+    if member is not None:
+        owner, facts = member
+        function = Function(facts, owner.module, owner, root)  # type: ignore[arg-type]
+        outcome = machine.run(function, Arguments((Opaque("hidden_states"),)), strict=False)
+        for called in outcome.called:
+            for attribute, value in found.items():
+                if any(called.instance is option for option in options(value)):
+                    return attribute
+    if objects.class_member(root.cls, "get_language_model") is not None:
+        given = options(_run(machine, root, "get_language_model"))
+        for attribute, value in found.items():
+            if any(option in given for option in options(value)):
+                return attribute
+    return next(iter(found))
