@@ -24,7 +24,7 @@ INTERFACES = PurePosixPath("model_executor/models/interfaces.py")
 
 REGISTRY = PurePosixPath("model_executor/models/registry.py")
 MODEL_ROOTS = (PurePosixPath("model_executor/models"), PurePosixPath("models"))
-"""Where model classes stand, relative to the package; the second exists since 0.22 (looked at: 0.20, 0.22)."""
+"""Where model classes stand, relative to the package; 0.22 has the second, 0.20 does not."""
 
 GIT_TIMEOUT = 10.0
 """Seconds after which ``git describe`` is given up."""

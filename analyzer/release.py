@@ -68,8 +68,6 @@ _NO_NETWORK = (
     *("NewConnectionError", "ConnectTimeoutError", "NameResolutionError", "ProxyError", "SSLError"),
     *("ReadTimeoutError", "ProtocolError", "Max retries exceeded", "Network is unreachable"),
 )
-
-
 _PIP_TALK = {"PIP_QUIET", "PIP_VERBOSE", "PIP_PROGRESS_BAR"}
 _METADATA = ("METADATA", "RECORD", "WHEEL", "LICENSE", "NOTICE")
 _TEMPORARY = ".fetch-"
