@@ -47,7 +47,7 @@ class Registry:
 
     index: Index
     module: str
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: dict[str, list[Entry]] = field(default_factory=dict)
     unresolved: dict[str, str] = field(default_factory=dict)
     _classes: dict[str, tuple[ClassInfo, ...]] = field(default_factory=dict)
 
@@ -58,9 +58,10 @@ class Registry:
         return self._classes[architecture]
 
     def _resolve(self, architecture: str) -> tuple[ClassInfo, ...]:
-        entry = self.entries.get(architecture)
-        if entry is None:
+        rows = self.entries.get(architecture)
+        if not rows:
             return ()
+        entry = rows[-1]  # the tables are merged in order: a later one wins
         if self.index.module(entry.module) is None:
             self.unresolved[architecture] = f"module {entry.module} is not in the checkout or cannot be read"
             return ()
@@ -76,9 +77,9 @@ class Registry:
     def architectures_of(self) -> dict[str, list[Entry]]:
         """Entries by the key of the class that serves them."""
         out: dict[str, list[Entry]] = {}
-        for architecture, entry in self.entries.items():
+        for architecture, rows in self.entries.items():
             for cls in self.classes(architecture):
-                out.setdefault(cls.key, []).append(entry)
+                out.setdefault(cls.key, []).extend(rows)
         return out
 
 
@@ -111,7 +112,8 @@ def _read_table(registry: Registry, table: str, value: Expr, line: int, package:
             continue
         architecture, module, cls = row
         absolute = module if "." in module else f"{package}.{module}"
-        registry.entries.setdefault(architecture, Entry(architecture, absolute, cls, use, table, line))
+        rows = registry.entries.setdefault(architecture, [])
+        rows.append(Entry(architecture, absolute, cls, use, table, line))
 
 
 def _row(key: Expr | None, target: Expr) -> tuple[str, str, str] | None:

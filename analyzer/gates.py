@@ -1,0 +1,360 @@
+"""Who asks: the places outside the models that test a contract, call its methods, or dispatch on a class's name.
+
+Found by searching the checkout's bytes for the contracts' own names and reading only the files that hold them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from analyzer.checkout import Checkout
+from analyzer.contracts import Contract
+from analyzer.findings import Diagnostic
+from analyzer.lower import dotted
+from analyzer.source import parse, read_source
+
+Subject = Literal["outer model", "inner model", "class", "unwrapped"]
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A call of a contract's checker or of one of its methods, and the object that it is asked of.
+
+    ``error`` is the message raised where the check fails, as far as it is constant; ``function`` the name of the
+    function that it stands in.
+    """
+
+    contract: str
+    member: str
+    path: str
+    line: int
+    subject: Subject
+    text: str
+    error: str = ""
+    function: str = ""
+
+
+@dataclass(frozen=True)
+class AllowList:
+    """A list of substrings that a configuration's ``model_type`` must contain before a contract may be used."""
+
+    contract: str
+    path: str
+    line: int
+    items: tuple[str, ...]
+    subject: str
+    error: str
+
+
+@dataclass(frozen=True)
+class NameArm:
+    """One branch of a dispatch on class names: the names, and the attribute of the config that it reads."""
+
+    names: tuple[str, ...]
+    reads: str
+    line: int
+
+
+@dataclass(frozen=True)
+class NameGate:
+    """An ``if`` chain that compares the outer class's name with strings; ``otherwise`` is its last branch."""
+
+    path: str
+    line: int
+    function: str
+    arms: tuple[NameArm, ...]
+    otherwise: NameArm | None
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(name for arm in self.arms for name in arm.names)
+
+
+@dataclass
+class Consumers:
+    """Everything found outside the models."""
+
+    gates: list[Gate] = field(default_factory=list)
+    allow_lists: list[AllowList] = field(default_factory=list)
+    name_gates: list[NameGate] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    def of(self, contract: str) -> list[Gate]:
+        """The gates of one contract, the checks first."""
+        return [g for g in self.gates if g.contract == contract]
+
+
+def find_consumers(checkout: Checkout, contracts: dict[str, Contract], class_names: Iterable[str]) -> Consumers:
+    """Search a checkout's package.
+
+    Args:
+        checkout: the tree.
+        contracts: by name.
+        class_names: names of registered classes, for dispatch on them.
+    """
+    members = _members(contracts)
+    words = {name.encode() for name in members} | {b"model_type for", b".model_type\n"}
+    names = frozenset(class_names)
+    found = Consumers()
+    interfaces = checkout.rel(checkout.interfaces_path)
+    for path in checkout.python_files(checkout.package):
+        rel = checkout.rel(path)
+        if rel == interfaces:
+            continue
+        try:
+            data = path.read_bytes()
+        except OSError:
+            continue
+        in_models = any(root in path.parents for root in checkout.model_roots)
+        dispatches = not in_models and b"__name__" in data and b"get_model_name" in data
+        if not dispatches and not any(word in data for word in words):
+            continue
+        if in_models and not _calls_from_outside(data, members):
+            continue
+        source = read_source(path, rel)
+        tree = parse(source) if not isinstance(source, Diagnostic) else source
+        if isinstance(tree, Diagnostic):
+            found.diagnostics.append(tree)
+            continue
+        _read(tree, rel, members, contracts, names, found, in_models=in_models)
+    found.gates.sort(key=lambda g: (g.path, g.line, g.contract, g.member))
+    return found
+
+
+def _members(contracts: dict[str, Contract]) -> dict[str, tuple[str, ...]]:
+    """Contracts by checker and by method name; a name that several contracts have belongs to each."""
+    out: dict[str, list[str]] = {}
+    for contract in contracts.values():
+        names = [m.name for m in contract.methods if m.name not in ("forward",)]
+        if contract.checker is not None:
+            names.append(contract.checker)
+        for name in names:
+            out.setdefault(name, []).append(contract.name)
+    return {name: tuple(owners) for name, owners in out.items()}
+
+
+def _calls_from_outside(data: bytes, members: dict[str, tuple[str, ...]]) -> bool:
+    """Whether a file of the model folders calls a contract's class method on a class that it was given."""
+    return any(b"_cls." + name.encode() + b"(" in data for name in members)
+
+
+def _read(
+    tree: ast.Module,
+    path: str,
+    members: dict[str, tuple[str, ...]],
+    contracts: dict[str, Contract],
+    names: frozenset[str],
+    found: Consumers,
+    *,
+    in_models: bool,
+) -> None:
+    for function in _functions(tree):
+        errors = _errors(function)
+        unwrapped = _unwrapped(function)
+        for node in _own_nodes(function):
+            if isinstance(node, ast.Call):
+                _read_call(node, function, path, members, contracts, errors, unwrapped, found, in_models)
+            elif isinstance(node, ast.If) and not in_models:
+                _read_if(node, function, path, contracts, names, found)
+
+
+def _functions(tree: ast.Module) -> Iterator[FunctionNode]:
+    for node in ast.walk(tree):
+        if isinstance(node, FunctionNode):
+            yield node
+
+
+def _own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
+    """Nodes of a function's body, without those of functions inside it."""
+    todo: list[ast.AST] = list(reversed(function.body))
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, FunctionNode | ast.ClassDef):
+            todo.extend(ast.iter_child_nodes(node))
+
+
+def _read_call(
+    node: ast.Call,
+    function: FunctionNode,
+    path: str,
+    members: dict[str, tuple[str, ...]],
+    contracts: dict[str, Contract],
+    errors: dict[int, str],
+    unwrapped: frozenset[str],
+    found: Consumers,
+    in_models: bool,
+) -> None:
+    if isinstance(node.func, ast.Attribute):
+        name, subject = node.func.attr, node.func.value
+    elif isinstance(node.func, ast.Name) and node.args:
+        name, subject = node.func.id, node.args[0]
+    else:
+        return
+    is_method = isinstance(node.func, ast.Attribute)
+    if in_models and not (is_method and (dotted(subject) or "").endswith("_cls")):
+        return
+    for owner in members.get(name, ()):
+        if (contracts[owner].checker == name) is is_method or function.name == name:
+            continue
+        kind = _subject(subject, function, unwrapped)
+        text = ast.unparse(node)
+        error = errors.get(node.lineno, "")
+        found.gates.append(Gate(owner, name, path, node.lineno, kind, text, error, function.name))
+
+
+def _subject(node: ast.expr, function: FunctionNode, unwrapped: frozenset[str]) -> Subject:
+    text = ast.unparse(node)
+    if "get_language_model" in text or text.endswith(".language_model"):
+        return "inner model"
+    root = text.partition(".")[0]
+    if root in unwrapped:
+        return "unwrapped"
+    if text.endswith(("cls", "_class")) or text.startswith("type("):
+        return "class"
+    for argument in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs):
+        if argument.arg == root and argument.annotation is not None:
+            annotation = ast.unparse(argument.annotation)
+            if annotation.startswith(("type[", "Type[")):
+                return "class"
+    return "outer model"
+
+
+def _unwrapped(function: FunctionNode) -> frozenset[str]:
+    """Local names that a function binds to what ``get_language_model`` gives."""
+    out = set()
+    for node in _own_nodes(function):
+        if isinstance(node, ast.Assign) and "get_language_model" in ast.dump(node.value):
+            out |= {t.id for t in node.targets if isinstance(t, ast.Name)}
+    return frozenset(out)
+
+
+def _errors(function: FunctionNode) -> dict[int, str]:
+    """Messages raised under ``if not check(...)``, by the line of the check."""
+    out: dict[int, str] = {}
+    for node in _own_nodes(function):
+        if isinstance(node, ast.If):
+            raised = next((s for s in node.body if isinstance(s, ast.Raise)), None)
+            if raised is not None and isinstance(raised.exc, ast.Call):
+                for line in range(node.test.lineno, (node.test.end_lineno or node.test.lineno) + 1):
+                    out[line] = f"{dotted(raised.exc.func) or 'error'}: {_text(raised.exc)}"
+    return out
+
+
+def _text(call: ast.Call) -> str:
+    return " ".join(
+        part.value.strip()
+        for argument in call.args
+        for part in ast.walk(argument)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    )
+
+
+# -- allow-lists and dispatch on names -------------------------------------------------------------
+
+
+def _read_if(
+    node: ast.If,
+    function: FunctionNode,
+    path: str,
+    contracts: dict[str, Contract],
+    names: frozenset[str],
+    found: Consumers,
+) -> None:
+    allow = _allow_list(node, function, path, contracts)
+    if allow is not None:
+        found.allow_lists.append(allow)
+    gate = _name_gate(node, function, path, names)
+    if gate is not None and not any(g.path == path and g.line <= gate.line <= _last(g) for g in found.name_gates):
+        found.name_gates.append(gate)
+
+
+def _last(gate: NameGate) -> int:
+    return max(arm.line for arm in (*gate.arms, *((gate.otherwise,) if gate.otherwise else ())))
+
+
+def _allow_list(
+    node: ast.If, function: FunctionNode, path: str, contracts: dict[str, Contract]
+) -> AllowList | None:
+    """``if method == "x" and not any(item in config.model_type for item in allowed): raise``."""
+    raised = next((s for s in node.body if isinstance(s, ast.Raise)), None)
+    if raised is None:
+        return None
+    for part in ast.walk(node.test):
+        if not isinstance(part, ast.GeneratorExp) or not isinstance(part.elt, ast.Compare):
+            continue
+        subject = part.elt.comparators[0]
+        source = part.generators[0].iter
+        if not (isinstance(subject, ast.Attribute) and subject.attr == "model_type" and isinstance(source, ast.Name)):
+            continue
+        literal = _list_named(function, source.id)
+        contract = _contract_of(node.test, function, contracts)
+        if literal is not None and contract is not None:
+            items = tuple(e.value for e in literal.elts if isinstance(e, ast.Constant) and isinstance(e.value, str))
+            error = _text(raised.exc) if isinstance(raised.exc, ast.Call) else ""
+            return AllowList(contract, path, literal.lineno, items, ast.unparse(subject), error)
+    return None
+
+
+def _list_named(function: FunctionNode, name: str) -> ast.List | ast.Tuple | ast.Set | None:
+    for node in _own_nodes(function):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.List | ast.Tuple | ast.Set):
+            if any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
+                return node.value
+    return None
+
+
+def _contract_of(test: ast.expr, function: FunctionNode, contracts: dict[str, Contract]) -> str | None:
+    """The contract whose flag is ``supports_`` and a string that the condition compares with."""
+    strings = [n.value for n in ast.walk(test) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    for node in ast.walk(test):  # `self.method in SOME_NAME` and the like: look at what the function compares with
+        if isinstance(node, ast.Name):
+            literal = _list_named(function, node.id)
+            strings += [e.value for e in literal.elts if isinstance(e, ast.Constant)] if literal else []  # type: ignore[misc]
+    for contract in contracts.values():
+        if any(f"supports_{text}" in contract.members for text in strings):
+            return contract.name
+    return None
+
+
+def _name_gate(node: ast.If, function: FunctionNode, path: str, names: frozenset[str]) -> NameGate | None:
+    arms: list[NameArm] = []
+    current: ast.If = node
+    while True:
+        found = _compared(current.test)
+        if not found or not (set(found) & names):
+            return None
+        arms.append(NameArm(found, _reads(current.body), current.lineno))
+        if len(current.orelse) == 1 and isinstance(current.orelse[0], ast.If):
+            current = current.orelse[0]
+            continue
+        break
+    if not any(arm.reads for arm in arms):
+        return None
+    rest = current.orelse
+    otherwise = NameArm((), _reads(rest), rest[0].lineno) if rest else None
+    return NameGate(path, node.lineno, function.name, tuple(arms), otherwise)
+
+
+def _compared(test: ast.expr) -> tuple[str, ...]:
+    """The strings that a name is compared with: ``name == "A"``, ``name in ["A", "B"]``."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return ()
+    right = test.comparators[0]
+    items = right.elts if isinstance(right, ast.List | ast.Tuple | ast.Set) else [right]
+    return tuple(e.value for e in items if isinstance(e, ast.Constant) and isinstance(e.value, str))
+
+
+def _reads(body: list[ast.stmt]) -> str:
+    """The attribute of the target's config that a branch reads: what follows ``.config.`` on the right side."""
+    for statement in body:
+        if isinstance(statement, ast.Assign):
+            text = dotted(statement.value) or ""
+            if ".config." in text:
+                return text.partition(".config.")[2]
+    return ""
