@@ -1,0 +1,90 @@
+"""Carry out edits on the text of one file.
+
+Everything here is a function from text to text.  An edit that is in place already changes nothing, so
+applying edits twice is the same as applying them once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from analyzer.findings import (
+    AddBase,
+    AddImport,
+    AddListItem,
+    AddMethods,
+    Edit,
+    RemoveMethod,
+    RenameMethod,
+    ReplaceMethod,
+)
+from analyzer.fix.bases import add_base
+from analyzer.fix.definitions import remove_method, rename_method, replace_method
+from analyzer.fix.imports import ensure_import
+from analyzer.fix.literals import add_list_item
+from analyzer.fix.method_source import rename_names
+from analyzer.fix.methods import add_methods
+
+
+def apply_edits(
+    text: str, edits: Sequence[Edit], line_length: int | None = None
+) -> tuple[str, tuple[Edit, ...]]:
+    """Carry out the edits of one file, together or not at all.
+
+    Appending to literals comes first, from the bottom up, because those edits name lines of the text as it is
+    given; then imports, because they settle the local names that bases and methods use.
+
+    Args:
+        text: the source.
+        edits: all of the same path.
+        line_length: the line length to keep; by default what the formatter of such a file uses.
+
+    Returns:
+        The new text, and the edits as they were carried out: in order, with local names.
+
+    Raises:
+        Refused: one of the edits does not fit the text.
+    """
+    items = [edit for edit in edits if isinstance(edit, AddListItem)]
+    for item in sorted(items, key=lambda edit: -edit.line):
+        text = add_list_item(text, item.line, item.beside, item.item, line_length)
+    names: dict[str, str] = {}
+    imports = [edit for edit in edits if isinstance(edit, AddImport)]
+    for wanted in imports:
+        users = [edit.cls for edit in edits if isinstance(edit, AddBase) and edit.base == wanted.name]
+        text, names[wanted.name] = ensure_import(
+            text, wanted.path, wanted.module, wanted.name, line_length, users
+        )
+    done: list[Edit] = [*items, *imports]
+    for edit in edits:
+        if not isinstance(edit, AddListItem | AddImport):
+            localised = with_local_names(edit, names)
+            text = _apply_to_class(text, localised, line_length)
+            done.append(localised)
+    return text, tuple(done)
+
+
+def with_local_names(edit: Edit, names: Mapping[str, str]) -> Edit:
+    """The edit as it reads in a module that imports some names under aliases."""
+    if isinstance(edit, AddBase):
+        return AddBase(edit.path, edit.cls, names.get(edit.base, edit.base), edit.position)
+    if isinstance(edit, AddMethods):
+        methods = tuple(rename_names(source, names) for source in edit.methods)
+        return AddMethods(edit.path, edit.cls, methods, edit.after)
+    if isinstance(edit, ReplaceMethod):
+        return ReplaceMethod(edit.path, edit.cls, edit.method, rename_names(edit.source, names))
+    return edit
+
+
+def _apply_to_class(text: str, edit: Edit, line_length: int | None) -> str:
+    if isinstance(edit, AddBase):
+        return add_base(text, edit.cls, edit.base, edit.position, line_length)
+    if isinstance(edit, AddMethods):
+        return add_methods(text, edit.cls, edit.methods, edit.after)
+    if isinstance(edit, ReplaceMethod):
+        return replace_method(text, edit.cls, edit.method, edit.source)
+    if isinstance(edit, RenameMethod):
+        return rename_method(text, edit.cls, edit.old, edit.new)
+    if isinstance(edit, RemoveMethod):
+        return remove_method(text, edit.cls, edit.method)
+    raise TypeError(f"not an edit of a class: {edit!r}")
