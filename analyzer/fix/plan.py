@@ -1,0 +1,270 @@
+"""What a list of fixes would make of the files that they name."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from pathlib import Path, PurePosixPath
+
+from analyzer.findings import (
+    AddBase,
+    AddListItem,
+    AddMethods,
+    Edit,
+    Fix,
+    RemoveMethod,
+    RenameMethod,
+    ReplaceMethod,
+)
+from analyzer.fix.edits import apply_edits
+from analyzer.fix.method_source import parse_method
+from analyzer.fix.source import Refused, Source
+from analyzer.fix.tree import Module
+from analyzer.fix.verify import verify
+
+# By name: type checkers that target Python 3.10 would ask for tomli on every version.
+_toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+
+
+_Edited = tuple[Source, tuple[Edit, ...]]
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """A file's contents before and after; ``path`` is relative to the root, with forward slashes."""
+
+    path: str
+    before: bytes
+    after: bytes
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What fixing would do.
+
+    Args:
+        changes: the files that change, in order of their paths.
+        applied: the fixes that the changes carry out.
+        unchanged: the fixes whose edits are all in place already.
+        refused: the fixes that are not carried out, each with the reason.
+    """
+
+    changes: tuple[FileChange, ...] = ()
+    applied: tuple[Fix, ...] = ()
+    unchanged: tuple[Fix, ...] = ()
+    refused: tuple[tuple[Fix, str], ...] = ()
+
+
+def plan_fixes(root: Path, fixes: Sequence[Fix]) -> Plan:
+    """Carry out fixes in memory.
+
+    Each fix is carried out whole or not at all, on top of those before it; each result is verified.  A fix
+    that contradicts an earlier one is refused.  Nothing is written.
+
+    Args:
+        root: the folder that the fixes' paths are relative to; its ``pyproject.toml`` sets the line length.
+        fixes: in order of preference.
+    """
+    desk = _Desk(root)
+    applied: list[Fix] = []
+    unchanged: list[Fix] = []
+    refused: list[tuple[Fix, str]] = []
+    for fix in fixes:
+        changes, reason = _attempt(desk, fix)
+        if reason:
+            refused.append((fix, reason))
+        else:
+            (applied if changes else unchanged).append(fix)
+    if unstable := desk.unstable():
+        paths = ", ".join(unstable)
+        bad = [fix for fix in applied if not unstable.isdisjoint(edit.path for edit in fix.edits)]
+        rest = plan_fixes(root, [fix for fix in fixes if fix not in bad])
+        reason = f"a second pass over {paths} would change it again"
+        return replace(rest, refused=(*rest.refused, *((fix, reason) for fix in bad)))
+    return Plan(tuple(desk.changes()), tuple(applied), tuple(unchanged), tuple(refused))
+
+
+def _attempt(desk: _Desk, fix: Fix) -> tuple[bool, str]:
+    """Whether a fix changes anything, or the reason why it is refused."""
+    try:
+        return desk.carry_out(fix), ""
+    except Refused as reason:
+        return False, str(reason)
+
+
+@dataclass
+class _File:
+    """A file on the desk: as it is on disk, as it is now, and the edits between, a list for each fix."""
+
+    data: bytes
+    original: Source
+    current: Source
+    edits: list[tuple[Edit, ...]] = field(default_factory=list)
+
+
+class _Desk:
+    """The files that fixes work on, in memory."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.line_length = configured_line_length(root)
+        self.files: dict[str, _File] = {}
+        self.claims: dict[tuple[str, str, str], str] = {}
+
+    def carry_out(self, fix: Fix) -> bool:
+        """Carry out a fix; whether it changes anything on disk.
+
+        Raises:
+            Refused: it cannot be carried out; nothing has changed then.
+        """
+        if not fix.edits:
+            raise Refused("has no edits")
+        claims = self._claims_of(fix)
+        results: dict[str, _Edited] = {}
+        for path in dict.fromkeys(edit.path for edit in fix.edits):
+            results[path] = self._edited(path, [edit for edit in fix.edits if edit.path == path])
+        changes = any(self._matters(path, result) for path, result in results.items())
+        for path, (source, edits) in results.items():
+            self.files[path].current = source
+            self.files[path].edits.append(edits)
+        self.claims.update(claims)
+        return changes
+
+    def changes(self) -> Iterator[FileChange]:
+        for path, file in sorted(self.files.items()):
+            after = file.current.encode()
+            if after != file.data:
+                yield FileChange(path, file.data, after)
+
+    def unstable(self) -> set[str]:
+        """The files that would change again if all their edits were carried out a second time."""
+        return {path for path, file in self.files.items() if not self._is_stable(file)}
+
+    def _is_stable(self, file: _File) -> bool:
+        text = file.current.text
+        if len(file.edits) < 2:
+            return True  # checked when it was carried out
+        try:
+            return all(apply_edits(text, edits, self.line_length)[0] == text for edits in file.edits)
+        except Refused:
+            return False
+
+    def _edited(self, path: str, edits: Sequence[Edit]) -> _Edited:
+        try:
+            return self._edit(self._file(path), path, edits)
+        except Refused as reason:
+            raise Refused(f"{path}: {reason}") from None
+
+    def _edit(self, file: _File, path: str, edits: Sequence[Edit]) -> _Edited:
+        if file.current != file.original:
+            edits = [_moved(edit, file.original.text, file.current.text) for edit in edits]
+        text, done = apply_edits(file.current.text, edits, self.line_length)
+        source = file.current.with_text(text)
+        if source != file.current:
+            verify(path, file.current, source, done)
+            if apply_edits(text, done, self.line_length)[0] != text:
+                raise Refused("a second pass would change it again")
+        return source, done
+
+    def _matters(self, path: str, result: _Edited) -> bool:
+        """Whether the edits change the file as it is on disk, or an earlier fix has made the same change."""
+        file = self.files[path]
+        if result[0] != file.current:
+            return True
+        if file.current == file.original:
+            return False
+        try:
+            return apply_edits(file.original.text, result[1], self.line_length)[0] != file.original.text
+        except Refused:
+            return True
+
+    def _file(self, path: str) -> _File:
+        if path not in self.files:
+            data = read_inside(self.root, path)
+            source = Source.decode(data)
+            self.files[path] = _File(data, source, source)
+        return self.files[path]
+
+    def _claims_of(self, fix: Fix) -> dict[tuple[str, str, str], str]:
+        claims: dict[tuple[str, str, str], str] = {}
+        for edit in fix.edits:
+            for key, outcome in _outcomes(edit):
+                if {**self.claims, **claims}.get(key, outcome) != outcome:
+                    raise Refused(f"{key[0]}: an earlier fix does something else to {key[1]}.{key[2]}")
+                claims[key] = outcome
+        return claims
+
+
+def _outcomes(edit: Edit) -> Iterator[tuple[tuple[str, str, str], str]]:
+    """What an edit makes of each method that it touches."""
+    if isinstance(edit, AddMethods):
+        for source in edit.methods:
+            yield (edit.path, edit.cls, parse_method(source).name), ast.dump(parse_method(source))
+    elif isinstance(edit, ReplaceMethod):
+        method = parse_method(edit.source)
+        yield (edit.path, edit.cls, edit.method), "removed"
+        yield (edit.path, edit.cls, method.name), ast.dump(method)
+    elif isinstance(edit, RenameMethod):
+        yield (edit.path, edit.cls, edit.old), f"renamed to {edit.new}"
+        yield (edit.path, edit.cls, edit.new), f"renamed from {edit.old}"
+    elif isinstance(edit, RemoveMethod):
+        yield (edit.path, edit.cls, edit.method), "removed"
+
+
+def _moved(edit: Edit, original: str, current: str) -> Edit:
+    """An edit that names places of the original text, as it reads on the current one."""
+    if isinstance(edit, AddListItem):
+        return replace(edit, line=_moved_line(edit.line, original, current))
+    if isinstance(edit, AddBase):
+        old = [ast.dump(base) for base in Module.of(original).class_named(edit.cls).bases]
+        new = [ast.dump(base) for base in Module.of(current).class_named(edit.cls).bases]
+        past_end = edit.position >= len(old)
+        return replace(edit, position=len(new) if past_end else new.index(old[max(edit.position, 0)]))
+    return edit
+
+
+def _moved_line(line: int, original: str, current: str) -> int:
+    matcher = SequenceMatcher(None, original.split("\n"), current.split("\n"), autojunk=False)
+    for block in matcher.get_matching_blocks():
+        if block.a <= line - 1 < block.a + block.size:
+            return line - block.a + block.b
+    return line
+
+
+def read_inside(root: Path, path: str) -> bytes:
+    """Read a file below a root.
+
+    Raises:
+        Refused: the path leaves the root, by itself or through a link, or cannot be read.
+    """
+    pure = PurePosixPath(path)
+    target = (root / pure).resolve()
+    if pure.is_absolute() or ".." in pure.parts or not target.is_relative_to(root.resolve()):
+        raise Refused("lies outside the checkout")
+    try:
+        return target.read_bytes()
+    except OSError as error:
+        raise Refused(f"cannot be read: {error.strerror}") from None
+
+
+def configured_line_length(root: Path) -> int | None:
+    """The ``line-length`` of ``[tool.ruff]`` in the root's ``pyproject.toml``, if there is one."""
+    try:
+        settings = _toml.loads((root / "pyproject.toml").read_text("utf-8"))
+        length = settings["tool"]["ruff"]["line-length"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return length if isinstance(length, int) and length > 0 else None
+
+
+def linked(paths: Iterable[str], fixes: Iterable[Fix]) -> set[str]:
+    """These paths and all that share a fix with them, directly or not: they change together or not at all."""
+    found = set(paths)
+    groups = [{edit.path for edit in fix.edits} for fix in fixes]
+    while more := [group for group in groups if group & found and not group <= found]:
+        found.update(*more)
+    return found

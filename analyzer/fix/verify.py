@@ -1,0 +1,218 @@
+"""Check an edited file against what was declared, before anything is written."""
+
+from __future__ import annotations
+
+import ast
+import tokenize
+import warnings
+from collections.abc import Iterable, Sequence
+
+from analyzer.findings import (
+    AddBase,
+    AddImport,
+    AddListItem,
+    AddMethods,
+    Edit,
+    RemoveMethod,
+    RenameMethod,
+    ReplaceMethod,
+)
+from analyzer.fix.bases import base_name
+from analyzer.fix.bindings import absolute_module, bindings, package_of
+from analyzer.fix.comments import columns, first_with_comments, take_deeper
+from analyzer.fix.literals import literals_with, strings
+from analyzer.fix.method_source import parse_method, same_method
+from analyzer.fix.methods import is_placeholder
+from analyzer.fix.source import Refused, Source
+from analyzer.fix.tokens import tokens
+from analyzer.fix.tree import (
+    Function,
+    Module,
+    classes,
+    first_line,
+    functions,
+    last_line,
+    scope,
+    suites,
+)
+
+
+def verify(path: str, before: Source, after: Source, edits: Sequence[Edit]) -> None:
+    """Check that a file compiles, has what the edits declare, and is otherwise what it was.
+
+    Args:
+        path: of the file, relative to the checkout's root.
+        before: the file as it was.
+        after: the file as it would be.
+        edits: as carried out, with local names.
+
+    Raises:
+        Refused: a check fails; the message says which.
+    """
+    _check_compiles(path, after)
+    old, new = Module.of(before.text), Module.of(after.text)
+    for edit in edits:
+        if not _holds(edit, new):
+            raise Refused(f"the edited file lacks what was to be added: {edit}")
+    _check_comments(old, new, edits)
+    if ast.get_docstring(old.tree, clean=False) != ast.get_docstring(new.tree, clean=False):
+        raise Refused("the edited file has lost its docstring")
+    try:
+        same = _same_outside(before.text, after.text, edits)
+    except RecursionError:
+        raise Refused("is nested too deeply to compare") from None
+    if not same:
+        raise Refused("the edit would change code that it does not declare")
+
+
+def _check_compiles(path: str, after: Source) -> None:
+    data = after.encode()
+    if Source.decode(data) != after:
+        raise Refused("the edited file would be read in another encoding")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(data, path, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise Refused(f"the edited file does not compile: {error}") from None
+
+
+# -- what was declared is there
+
+
+def _holds(edit: Edit, module: Module) -> bool:
+    if isinstance(edit, AddImport):
+        bound = bindings(module, package_of(edit.path))
+        return any(b.module == edit.module and b.origin == edit.name and b.context == "module" for b in bound)
+    if isinstance(edit, AddListItem):
+        return any(edit.item in strings(node) for node in literals_with(module.tree, edit.beside))
+    cls = module.class_named(edit.cls)
+    if isinstance(edit, AddBase):
+        return [base_name(base) for base in cls.bases].count(edit.base) == 1
+    if isinstance(edit, AddMethods):
+        return all(_has_method(cls, source) for source in edit.methods)
+    if isinstance(edit, ReplaceMethod):
+        return _has_method(cls, edit.source)
+    if isinstance(edit, RenameMethod):
+        return bool(functions(cls, edit.new)) and not functions(cls, edit.old)
+    return not functions(cls, edit.method)
+
+
+def _has_method(cls: ast.ClassDef, source: str) -> bool:
+    method = parse_method(source)
+    return [same_method(found, method) for found in functions(cls, method.name)] == [True]
+
+
+# -- every comment is there
+
+
+def _check_comments(old: Module, new: Module, edits: Iterable[Edit]) -> None:
+    if _missing((line for line in old.lines if "#" in line), new.lines) is None:
+        return  # the quick way: no line with a comment has changed
+    dropped = _dropped_lines(old, edits)
+    kept = (comment for line, comment in _comments(old) if line not in dropped)
+    lost = _missing(kept, [comment for _, comment in _comments(new)])
+    if lost is not None:
+        raise Refused(f"the edit would lose or move the comment {lost!r}")
+
+
+def _missing(wanted: Iterable[str], strings: Iterable[str]) -> str | None:
+    """The first of the wanted strings that does not follow in the others, in order."""
+    rest = iter(strings)
+    return next((string for string in wanted if string not in rest), None)
+
+
+def _comments(module: Module) -> list[tuple[int, str]]:
+    found = (token for token in tokens(module.text, 0) if token.type == tokenize.COMMENT)
+    return [(module.line_at(token.start), token.string.rstrip()) for token in found]
+
+
+def _dropped_lines(module: Module, edits: Iterable[Edit]) -> set[int]:
+    """The lines of the definitions that are replaced, and of those removed with their comments."""
+    lines: set[int] = set()
+    for edit in edits:
+        if isinstance(edit, ReplaceMethod | RemoveMethod):
+            for node in functions(module.class_named(edit.cls), edit.method):
+                first, last = first_line(node), last_line(node)
+                if isinstance(edit, RemoveMethod):
+                    last = take_deeper(module, last, columns(module.indent(first)) + 1)
+                    first = first_with_comments(module, node)
+                lines.update(range(first, last + 1))
+    return lines
+
+
+# -- all else is what it was
+
+
+def _same_outside(before: str, after: str, edits: Iterable[Edit]) -> bool:
+    """Whether two texts have equal trees when everything that the edits declare is taken out of both."""
+    old, new = Module(before), Module(after)  # not the shared ones: these trees are used up
+    for edit in edits:
+        _drop(old.tree, edit)
+        _drop(new.tree, edit)
+    if len(old.tree.body) != len(new.tree.body):
+        return False
+    pairs = zip(old.tree.body, new.tree.body, strict=True)
+    return all(_lines(old, one) == _lines(new, two) or ast.dump(one) == ast.dump(two) for one, two in pairs)
+
+
+def _lines(module: Module, node: ast.stmt) -> list[str]:
+    return module.lines[first_line(node) - 1 : last_line(node)]
+
+
+def _drop(tree: ast.Module, edit: Edit) -> None:
+    if isinstance(edit, AddImport):
+        _drop_import(tree, edit)
+    elif isinstance(edit, AddListItem):
+        for literal in literals_with(tree, edit.beside):
+            literal.elts = [entry for entry in literal.elts if not _is_string(entry, edit.item)]
+    else:
+        for name, cls in classes(tree.body):
+            if name == edit.cls:
+                _drop_from_class(cls, edit)
+
+
+def _is_string(node: ast.expr, value: str) -> bool:
+    return isinstance(node, ast.Constant) and node.value == value
+
+
+def _drop_import(tree: ast.Module, edit: AddImport) -> None:
+    package = package_of(edit.path)
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and absolute_module(node, package) == edit.module:
+            node.names = [alias for alias in node.names if alias.name != edit.name or alias.asname]
+    tree.body = [node for node in tree.body if not isinstance(node, ast.ImportFrom) or node.names]
+
+
+def _drop_from_class(cls: ast.ClassDef, edit: Edit) -> None:
+    if isinstance(edit, AddBase):
+        cls.bases = [base for base in cls.bases if base_name(base) != edit.base]
+    elif isinstance(edit, RenameMethod):
+        for method in [*functions(cls, edit.old), *functions(cls, edit.new)]:
+            _rename(method, edit)
+    elif isinstance(edit, AddMethods):
+        _drop_functions(cls, {parse_method(source).name for source in edit.methods})
+    elif isinstance(edit, ReplaceMethod):
+        _drop_functions(cls, {edit.method, parse_method(edit.source).name})
+    elif isinstance(edit, RemoveMethod):
+        _drop_functions(cls, {edit.method})
+
+
+def _rename(method: Function, edit: RenameMethod) -> None:
+    method.name = edit.new
+    for node in ast.walk(method):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == edit.old:
+            node.func.attr = edit.new
+
+
+def _drop_functions(cls: ast.ClassDef, names: set[str]) -> None:
+    """Drop methods, and the placeholders that come or go with the last statement of a block."""
+    blocks = [cls.body]
+    for node in scope(cls.body):
+        blocks += suites(node)
+    for block in blocks:
+        block[:] = [
+            node
+            for node in block
+            if not is_placeholder(node) and not (isinstance(node, Function) and node.name in names)
+        ]
