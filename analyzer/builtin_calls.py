@@ -95,6 +95,7 @@ def _hasattr(machine: Machine, arguments: Arguments, frame: Frame, line: int) ->
     if len(arguments.positional) != 2 or not isinstance(arguments.positional[1], Const):
         return None
     value, name = arguments.positional
+    assert isinstance(name, Const)
     found = objects.has(machine, value, str(name.value), frame, line)
     return Opaque("", taint=value.taint) if found is None else Const(found)
 
@@ -187,7 +188,8 @@ def _dict(machine: Machine, arguments: Arguments, frame: Frame, line: int) -> Va
     del machine, frame, line
     if arguments.positional:
         return arguments.positional[0] if isinstance(arguments.positional[0], Table) else None
-    return Table(dict(arguments.keywords))
+    pairs: dict[object, Value] = {name: value for name, value in arguments.keywords.items()}  # noqa: C416
+    return Table(pairs)
 
 
 def _next(machine: Machine, arguments: Arguments, frame: Frame, line: int) -> Value | None:

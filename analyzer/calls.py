@@ -57,8 +57,7 @@ def call_expression(machine: Machine, expr: Expr, frame: Frame) -> Value:
         else:
             positional.append(value)
     named = {
-        name or f"**{index}": evaluate.evaluate(machine, value, frame)
-        for index, (name, value) in enumerate(keywords)
+        name or f"**{index}": evaluate.evaluate(machine, value, frame) for index, (name, value) in enumerate(keywords)
     }
     arguments = Arguments(tuple(positional), named)
     site = Site(frame.path, line, column)
@@ -190,9 +189,7 @@ def _registered(machine: Machine, arguments: Arguments, site: Site) -> Value:
 def _by_architectures(machine: Machine, names: Value, text: str, site: Site) -> Value:
     if isinstance(names, Const) and names.value is None:
         return machine.new_chosen(text, site)
-    constants = (
-        [i.value for i in names.items if isinstance(i, Const)] if isinstance(names, Collection) else []
-    )
+    constants = [i.value for i in names.items if isinstance(i, Const)] if isinstance(names, Collection) else []
     if not constants:
         return machine.new_chosen(names.text if isinstance(names, Opaque) else text, site)
     for name in constants:

@@ -14,7 +14,7 @@ from typing import Literal
 
 from analyzer import objects
 from analyzer.contracts import Contract, ContractMethod
-from analyzer.facts import AttributeFacts, FunctionFacts
+from analyzer.facts import FunctionFacts
 from analyzer.index import ClassInfo
 from analyzer.interpret import Machine, Outcome, Raised, Store
 from analyzer.values import (
@@ -171,10 +171,10 @@ class Follower:
     def method(self, root: Instance, method: ContractMethod, *, pretend: bool) -> MethodResult:
         """Call one of the contract's methods on an object, as a gate does."""
         objects.prepare(self.machine, root)
-        member = objects.class_member(root.cls, method.name)
-        if member is None and pretend:
+        member = objects.class_method(root.cls, method.name)
+        if member is None and pretend and objects.class_member(root.cls, method.name) is None:
             member = (method.owner, method.facts)
-        if member is None or isinstance(member[1], AttributeFacts):
+        if member is None:
             return self._without_method(root, method)
         owner, facts = member
         result = MethodResult(method, "unknown", owner, facts)
@@ -182,9 +182,7 @@ class Follower:
             result.how, result.stub_of, result.stub_facts = "stub", owner, facts
             return result
         receiver = Function(facts, owner.module, owner, root)
-        arguments = tuple(
-            Opaque(p.name, taint=frozenset({LAYERS})) for p in facts.parameters[1:] if p.required
-        )
+        arguments = tuple(Opaque(p.name, taint=frozenset({LAYERS})) for p in facts.parameters[1:] if p.required)
         return self._judge(result, self.machine.run(receiver, Arguments(arguments)), configures(method))
 
     def _without_method(self, root: Instance, method: ContractMethod) -> MethodResult:
@@ -226,8 +224,8 @@ class Follower:
         return self._captures[key]
 
     def _capture(self, holder: Instance, attribute: str) -> Capture:
-        member = objects.class_member(holder.cls, "forward")
-        if member is None or not isinstance(member[1], FunctionFacts):
+        member = objects.class_method(holder.cls, "forward")
+        if member is None:
             return Capture(None, None, holder.cls.line, f"{holder.cls.name} has no forward in the checkout")
         owner, facts = member
         probe = Instance(holder.cls, holder.site, holder.arguments, template=holder, trail=holder.trail)
@@ -253,8 +251,8 @@ class Follower:
         """Whether ``root.forward`` returns the holder's result, or item ``part`` of it, as it came."""
         if holder is root or not holder.trail:
             return Handing(True, None, root.cls.line, "the model is its own decoder")
-        member = objects.class_member(root.cls, "forward")
-        if member is None or not isinstance(member[1], FunctionFacts):
+        member = objects.class_method(root.cls, "forward")
+        if member is None:
             return Handing(None, None, root.cls.line, f"{root.cls.name} has no forward in the checkout")
         owner, facts = member
         self.machine.watched, self.machine.watched_part = holder, part
@@ -276,7 +274,10 @@ def _handing(root: Instance, owner: ClassInfo, facts: FunctionFacts, outcome: Ou
         return Handing(True, owner, kinds["as-is"], f"{where} returns the decoder's result as it came")
     if "changed" in kinds and "as-is" not in kinds:
         return Handing(
-            False, owner, kinds["changed"], f"{where} changes the decoder's result, so the auxiliary states are lost"
+            False,
+            owner,
+            kinds["changed"],
+            f"{where} changes the decoder's result, so the auxiliary states are lost",
         )
     if "changed" in kinds:
         return Handing(None, owner, kinds["changed"], f"{where} changes the decoder's result on some paths")

@@ -99,7 +99,7 @@ def module_name(machine: Machine, module: str, name: str) -> Value:
             assert isinstance(binding.target, tuple)
             values.append(_imported(machine, Imported(*binding.target)))
         elif binding.kind == "value":
-            values.append(machine.global_value(module, name, binding.line))
+            values.append(machine.global_value(module, name))
         else:
             values.append(of_targets(machine, machine.index.lookup(module, name)))
     return one_of(values)
@@ -130,7 +130,7 @@ def of_target(machine: Machine, target: Target) -> Value:
         assert facts is not None
         return Function(facts.functions[target.name], facts)
     if isinstance(target, ValueRef):
-        return machine.global_value(target.module, target.name, target.line)
+        return machine.global_value(target.module, target.name)
     assert isinstance(target, Missing)
     return Opaque("", target.reason)
 

@@ -6,6 +6,7 @@ Found by searching the checkout's bytes for the contracts' own names and reading
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
@@ -26,7 +27,7 @@ class Gate:
     """A call of a contract's checker or of one of its methods, and the object that it is asked of.
 
     ``error`` is the message raised where the check fails, as far as it is constant; ``function`` the name of the
-    function that it stands in.
+    function that it stands in; ``needs`` the other contracts that the conditions around it ask for.
     """
 
     contract: str
@@ -37,6 +38,7 @@ class Gate:
     text: str
     error: str = ""
     function: str = ""
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def find_consumers(checkout: Checkout, contracts: dict[str, Contract], class_nam
         class_names: names of registered classes, for dispatch on them.
     """
     members = _members(contracts)
-    words = {name.encode() for name in members} | {b"model_type for", b".model_type\n"}
+    words = {name.encode() for name in members} | {b".model_type\n", b".model_type for"}
     names = frozenset(class_names)
     found = Consumers()
     interfaces = checkout.rel(checkout.interfaces_path)
@@ -121,7 +123,8 @@ def find_consumers(checkout: Checkout, contracts: dict[str, Contract], class_nam
         if isinstance(tree, Diagnostic):
             found.diagnostics.append(tree)
             continue
-        _read(tree, rel, members, contracts, names, found, in_models=in_models)
+        lines = _lines_with(data, [*words, b"get_model_name"] if dispatches else words)
+        _read(tree, rel, lines, members, contracts, names, found, in_models=in_models)
     found.gates.sort(key=lambda g: (g.path, g.line, g.contract, g.member))
     return found
 
@@ -138,6 +141,17 @@ def _members(contracts: dict[str, Contract]) -> dict[str, tuple[str, ...]]:
     return {name: tuple(owners) for name, owners in out.items()}
 
 
+def _lines_with(data: bytes, words: Iterable[bytes]) -> list[int]:
+    """Lines on which any of some words stands: only functions around them are walked."""
+    found = set()
+    for word in words:
+        start = data.find(word)
+        while start >= 0:
+            found.add(data.count(b"\n", 0, start) + 1)
+            start = data.find(word, start + 1)
+    return sorted(found)
+
+
 def _calls_from_outside(data: bytes, members: dict[str, tuple[str, ...]]) -> bool:
     """Whether a file of the model folders calls a contract's class method on a class that it was given."""
     return any(b"_cls." + name.encode() + b"(" in data for name in members)
@@ -146,6 +160,7 @@ def _calls_from_outside(data: bytes, members: dict[str, tuple[str, ...]]) -> boo
 def _read(
     tree: ast.Module,
     path: str,
+    lines: list[int],
     members: dict[str, tuple[str, ...]],
     contracts: dict[str, Contract],
     names: frozenset[str],
@@ -153,20 +168,29 @@ def _read(
     *,
     in_models: bool,
 ) -> None:
-    for function in _functions(tree):
+    for function in _functions(tree.body):
+        position = bisect_left(lines, function.lineno)
+        if position == len(lines) or lines[position] > (function.end_lineno or function.lineno):
+            continue
         errors = _errors(function)
         unwrapped = _unwrapped(function)
-        for node in _own_nodes(function):
+        for node, conditions in _guarded_nodes(function):
             if isinstance(node, ast.Call):
-                _read_call(node, function, path, members, contracts, errors, unwrapped, found, in_models)
+                needs = _needs(conditions, contracts)
+                _read_call(node, function, path, members, contracts, errors, unwrapped, needs, found, in_models)
             elif isinstance(node, ast.If) and not in_models:
                 _read_if(node, function, path, contracts, names, found)
 
 
-def _functions(tree: ast.Module) -> Iterator[FunctionNode]:
-    for node in ast.walk(tree):
+def _functions(body: list[ast.stmt]) -> Iterator[FunctionNode]:
+    """Functions at module level, in classes and in branches, and those inside them."""
+    for node in body:
         if isinstance(node, FunctionNode):
             yield node
+        for name in ("body", "orelse", "finalbody"):
+            inside = getattr(node, name, None)
+            if isinstance(inside, list):
+                yield from _functions(inside)
 
 
 def _own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
@@ -179,6 +203,34 @@ def _own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
             todo.extend(ast.iter_child_nodes(node))
 
 
+def _guarded_nodes(function: FunctionNode) -> Iterator[tuple[ast.AST, tuple[ast.expr, ...]]]:
+    """Nodes of a function's body with the conditions of the ``if`` statements that they stand under."""
+    todo: list[tuple[ast.AST, tuple[ast.expr, ...]]] = [(node, ()) for node in reversed(function.body)]
+    while todo:
+        node, conditions = todo.pop()
+        yield node, conditions
+        if isinstance(node, FunctionNode | ast.ClassDef):
+            continue
+        for name, value in ast.iter_fields(node):
+            under = (*conditions, node.test) if isinstance(node, ast.If) and name == "body" else conditions
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST):
+                    todo.append((child, under))
+
+
+def _needs(conditions: tuple[ast.expr, ...], contracts: dict[str, Contract]) -> frozenset[str]:
+    """Contracts that conditions ask for: by their checker, or a flag such as ``self.uses_mrope``."""
+    if not conditions:
+        return frozenset()
+    words = set()
+    for condition in conditions:
+        for node in ast.walk(condition):
+            if isinstance(node, ast.Name | ast.Attribute):
+                words.add(node.id if isinstance(node, ast.Name) else node.attr)
+    flags = {word.replace("uses_", "supports_", 1) for word in words}
+    return frozenset(c.name for c in contracts.values() if c.checker in words or flags & set(c.members))
+
+
 def _read_call(
     node: ast.Call,
     function: FunctionNode,
@@ -187,6 +239,7 @@ def _read_call(
     contracts: dict[str, Contract],
     errors: dict[int, str],
     unwrapped: frozenset[str],
+    needs: frozenset[str],
     found: Consumers,
     in_models: bool,
 ) -> None:
@@ -205,7 +258,8 @@ def _read_call(
         kind = _subject(subject, function, unwrapped)
         text = ast.unparse(node)
         error = errors.get(node.lineno, "")
-        found.gates.append(Gate(owner, name, path, node.lineno, kind, text, error, function.name))
+        others = tuple(sorted(needs - {owner}))
+        found.gates.append(Gate(owner, name, path, node.lineno, kind, text, error, function.name, others))
 
 
 def _subject(node: ast.expr, function: FunctionNode, unwrapped: frozenset[str]) -> Subject:
@@ -275,12 +329,11 @@ def _read_if(
 
 
 def _last(gate: NameGate) -> int:
-    return max(arm.line for arm in (*gate.arms, *((gate.otherwise,) if gate.otherwise else ())))
+    arms = [*gate.arms, gate.otherwise] if gate.otherwise is not None else [*gate.arms]
+    return max(arm.line for arm in arms)
 
 
-def _allow_list(
-    node: ast.If, function: FunctionNode, path: str, contracts: dict[str, Contract]
-) -> AllowList | None:
+def _allow_list(node: ast.If, function: FunctionNode, path: str, contracts: dict[str, Contract]) -> AllowList | None:
     """``if method == "x" and not any(item in config.model_type for item in allowed): raise``."""
     raised = next((s for s in node.body if isinstance(s, ast.Raise)), None)
     if raised is None:

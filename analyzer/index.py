@@ -256,9 +256,7 @@ class Index:
             return self.resolve(facts, value, line=binding.line, seen=seen)
         return [ValueRef(facts.module, name, binding.line)]
 
-    def imported(
-        self, module: str, attribute: str | None, seen: tuple[tuple[str, str], ...] = ()
-    ) -> list[Target]:
+    def imported(self, module: str, attribute: str | None, seen: tuple[tuple[str, str], ...] = ()) -> list[Target]:
         """What ``import module`` or ``from module import attribute`` gives."""
         package = self.checkout.package.name
         if module != package and not module.startswith(package + "."):

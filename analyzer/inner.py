@@ -111,9 +111,14 @@ def _entry(attribute: str, value: Value, whole: Value) -> Inner:
     if isinstance(value, Instance):
         return Inner(attribute, value.cls, "branch" if several else "static", value.site)
     if isinstance(value, ChosenModel):
-        return Inner(attribute, None, "config", value.site, f"the checkpoint's {value.text} chooses it")
+        return Inner(attribute, None, "config", value.site, f"the checkpoint's {_shown(value.text)} chooses it")
     reason = value.reason if isinstance(value, Opaque) else ""
     return Inner(attribute, None, "unresolved", None, reason or "what is built here could not be followed")
+
+
+def _shown(text: str) -> str:
+    """The configuration's path as a reader of config.json knows it."""
+    return text.replace("vllm_config.model_config.hf_config", "config").removesuffix("(…)") or "configuration"
 
 
 def _candidates(machine: Machine, owner: Instance, path: tuple[str, ...], depth: int) -> dict[str, Value]:
@@ -121,14 +126,14 @@ def _candidates(machine: Machine, owner: Instance, path: tuple[str, ...], depth:
     found: dict[str, Value] = {}
     seen: set[int] = set()
     for name, value in owner.attrs.items():
-        picked = [option for option in options(value) if _is_inner(option, owner)]
+        picked: list[Value] = [option for option in options(value) if _is_inner(option, owner)]
         if not picked or any(id(option) in seen for option in picked):
             continue
         if any(isinstance(o, Instance) and o.trail and o.trail != (*owner.trail, name) for o in picked):
             continue  # an alias of something deeper
         seen |= {id(option) for option in picked}
         rest = [o for o in options(value) if isinstance(o, Opaque) and o.reason.startswith("architecture")]
-        found[".".join((*path, name))] = value if len(picked) == len(options(value)) else _only(picked + rest)
+        found[".".join((*path, name))] = value if len(picked) == len(options(value)) else _only([*picked, *rest])
     if found or depth >= DEEPEST:
         return found
     for name, value in owner.attrs.items():

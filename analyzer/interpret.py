@@ -333,14 +333,14 @@ class Machine:
         for name, part in zip(names, parts, strict=True):
             self.assign(name, part, frame, line, column)
 
-    def global_value(self, module: str, name: str, line: int) -> Value:
+    def global_value(self, module: str, name: str) -> Value:
         """The value of a module-level variable, evaluated once."""
         key = (module, name)
         if key not in self.globals:
             self.globals[key] = Opaque(name, f"{name} refers to itself")
             facts = self.index.module(module)
             bindings = [b for b in facts.names.get(name, []) if b.kind == "value"] if facts else []
-            values = []
+            values: list[Value] = []
             for binding in bindings:
                 assert facts is not None and isinstance(binding.target, tuple)
                 if binding.target[0] == "call" and not binding.target[2] and _empty_container(binding.target):
@@ -361,7 +361,16 @@ class Machine:
 _NOWHERE = ModuleFacts("", "", False)
 
 
-_CONTAINERS = ("dict", "set", "list", "OrderedDict", "defaultdict", "WeakKeyDictionary", "WeakValueDictionary", "WeakSet")
+_CONTAINERS = (
+    "dict",
+    "set",
+    "list",
+    "OrderedDict",
+    "defaultdict",
+    "WeakKeyDictionary",
+    "WeakValueDictionary",
+    "WeakSet",
+)
 
 
 def _empty_container(call: Expr) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 Expr: TypeAlias = tuple[Any, ...]
 Stmt: TypeAlias = tuple[Any, ...]
@@ -230,7 +230,7 @@ def _match(node: ast.Match, package: str) -> Stmt:
     arms: Block = ()
     for case in reversed(node.cases):
         arms = (("if", case.pattern.lineno, ("other", (_expr(node.subject),)), block(case.body, package), arms),)
-    return cast(Stmt, arms[0])
+    return arms[0]
 
 
 _STATEMENTS: dict[type[ast.stmt], Callable[[Any, str], Stmt | None]] = {
@@ -302,6 +302,9 @@ def render(expr: Expr | None) -> str:
     if op == "bin" and expr[1] == "BitOr":
         return f"{render(expr[2])} | {render(expr[3])}"
     if op == "call":
-        arguments = [*map(render, expr[2]), *(f"{k}={render(v)}" if k else f"**{render(v)}" for k, v in expr[3])]
+        arguments = [
+            *map(render, expr[2]),
+            *(f"{k}={render(v)}" if k else f"**{render(v)}" for k, v in expr[3]),
+        ]
         return f"{render(expr[1])}({', '.join(arguments)})"
     return "…"

@@ -19,7 +19,12 @@ Role = Literal["wrapper", "text", "draft", "pooling", "other"]
 Verdict = Literal["works", "broken", "undeclared", "unsupported", "config-dependent", "unknown"]
 
 # A file of the model folders that holds none of these cannot define a wrapper that is not registered.
-WRAPPER_MARKS = (b"init_vllm_registered_model", b"initialize_model(", b"_mark_language_model", b"get_language_model")
+WRAPPER_MARKS = (
+    b"init_vllm_registered_model",
+    b"initialize_model(",
+    b"_mark_language_model",
+    b"get_language_model",
+)
 
 
 @dataclass
@@ -91,10 +96,14 @@ def is_delegated(contract: Contract) -> bool:
     Read from the contract itself: it has a method that is given something and returns nothing, beside a checker.
     """
     setters = [m for m in contract.methods if configures(m) and m.facts.kind == "instance" and not m.facts.is_async]
-    return contract.checker is not None and any(
-        m.facts.returns == ("const", None) and len(m.facts.parameters) == 2 and m.name.startswith("set_")
-        for m in setters
-    ) and len(contract.methods) <= 3
+    return (
+        contract.checker is not None
+        and any(
+            m.facts.returns == ("const", None) and len(m.facts.parameters) == 2 and m.name.startswith("set_")
+            for m in setters
+        )
+        and len(contract.methods) <= 3
+    )
 
 
 class ModelSet:
@@ -266,7 +275,10 @@ class ModelSet:
         if status.satisfied is not False or not model.serves:
             return
         if self.captured_by_itself(status) is not None:
-            status.verdict, status.reason = "undeclared", "its decoder captures, the class does not declare it"
+            status.verdict, status.reason = (
+                "undeclared",
+                "its decoder captures, the class does not declare it",
+            )
 
     def captured_by_itself(self, status: Status) -> Chain | None:
         """The chain of an undeclared model whose own decoder collects and returns the states, else None."""

@@ -45,29 +45,122 @@ MODULE_CLASSES = ("torch.nn.Module", "torch.nn.modules.module.Module")
 
 # Public attributes of torch.nn.Module (the class documentation of torch 2), and those of every object.
 MODULE_ATTRIBUTES = frozenset(
-    """add_module apply bfloat16 buffers call_super_init children compile cpu cuda double dump_patches eval
-    extra_repr float forward get_buffer get_extra_state get_parameter get_submodule half ipu load_state_dict
-    modules mtia named_buffers named_children named_modules named_parameters parameters register_backward_hook
-    register_buffer register_forward_hook register_forward_pre_hook register_full_backward_hook
-    register_full_backward_pre_hook register_load_state_dict_post_hook register_load_state_dict_pre_hook
-    register_module register_parameter register_state_dict_post_hook register_state_dict_pre_hook
-    requires_grad_ set_extra_state set_submodule share_memory state_dict to to_empty train training type xpu
-    zero_grad T_destination _modules _parameters _buffers""".split()
+    [
+        "add_module",
+        "apply",
+        "bfloat16",
+        "buffers",
+        "call_super_init",
+        "children",
+        "compile",
+        "cpu",
+        "cuda",
+        "double",
+        "dump_patches",
+        "eval",
+        "extra_repr",
+        "float",
+        "forward",
+        "get_buffer",
+        "get_extra_state",
+        "get_parameter",
+        "get_submodule",
+        "half",
+        "ipu",
+        "load_state_dict",
+        "modules",
+        "mtia",
+        "named_buffers",
+        "named_children",
+        "named_modules",
+        "named_parameters",
+        "parameters",
+        "register_backward_hook",
+        "register_buffer",
+        "register_forward_hook",
+        "register_forward_pre_hook",
+        "register_full_backward_hook",
+        "register_full_backward_pre_hook",
+        "register_load_state_dict_post_hook",
+        "register_load_state_dict_pre_hook",
+        "register_module",
+        "register_parameter",
+        "register_state_dict_post_hook",
+        "register_state_dict_pre_hook",
+        "requires_grad_",
+        "set_extra_state",
+        "set_submodule",
+        "share_memory",
+        "state_dict",
+        "to",
+        "to_empty",
+        "train",
+        "training",
+        "type",
+        "xpu",
+        "zero_grad",
+        "T_destination",
+        "_modules",
+        "_parameters",
+        "_buffers",
+    ]
 )
 OBJECT_ATTRIBUTES = frozenset(
-    """__class__ __dict__ __doc__ __module__ __init__ __new__ __eq__ __hash__ __repr__ __str__ __getattribute__
-    __setattr__ __delattr__ __dir__ __reduce__ __sizeof__ __subclasshook__ __init_subclass__ __format__
-    __annotations__ __name__ __qualname__""".split()
+    [
+        "__class__",
+        "__dict__",
+        "__doc__",
+        "__module__",
+        "__init__",
+        "__new__",
+        "__eq__",
+        "__hash__",
+        "__repr__",
+        "__str__",
+        "__getattribute__",
+        "__setattr__",
+        "__delattr__",
+        "__dir__",
+        "__reduce__",
+        "__sizeof__",
+        "__subclasshook__",
+        "__init_subclass__",
+        "__format__",
+        "__annotations__",
+        "__name__",
+        "__qualname__",
+    ]
 )
 # Bases whose attributes are known to be none that a model's contract could name.
 PLAIN_BASES = ("builtins.", "typing.", "typing_extensions.", "abc.", "enum.", "collections.", "torch.nn.")
 
 # typing._get_protocol_attrs, CPython 3.11: what it leaves out of a Protocol's members.
 NOT_MEMBERS = frozenset(
-    """__abstractmethods__ __annotations__ __dict__ __doc__ __init__ __module__ __new__ __slots__ __subclasshook__
-    __weakref__ __class_getitem__ __match_args__ __parameters__ __orig_bases__ __orig_class__ _is_protocol
-    _is_runtime_protocol __callable_proto_members_only__ __protocol_attrs__ __non_callable_proto_members__
-    __type_params__ __static_attributes__ __firstlineno__""".split()
+    [
+        "__abstractmethods__",
+        "__annotations__",
+        "__dict__",
+        "__doc__",
+        "__init__",
+        "__module__",
+        "__new__",
+        "__slots__",
+        "__subclasshook__",
+        "__weakref__",
+        "__class_getitem__",
+        "__match_args__",
+        "__parameters__",
+        "__orig_bases__",
+        "__orig_class__",
+        "_is_protocol",
+        "_is_runtime_protocol",
+        "__callable_proto_members_only__",
+        "__protocol_attrs__",
+        "__non_callable_proto_members__",
+        "__type_params__",
+        "__static_attributes__",
+        "__firstlineno__",
+    ]
 )
 
 Member = tuple[ClassInfo, FunctionFacts | AttributeFacts]
@@ -108,6 +201,14 @@ def class_member(cls: ClassInfo, name: str, after: ClassInfo | None = None) -> M
         if attribute is not None and attribute.assigned:
             return owner, attribute
     return None
+
+
+def class_method(cls: ClassInfo, name: str) -> tuple[ClassInfo, FunctionFacts] | None:
+    """The method that the linearisation finds under a name; None where it finds a variable or nothing."""
+    member = class_member(cls, name)
+    if member is None or isinstance(member[1], AttributeFacts):
+        return None
+    return member[0], member[1]
 
 
 def unknown_base(cls: ClassInfo) -> str:

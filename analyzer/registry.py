@@ -69,9 +69,7 @@ class Registry:
         classes = tuple(t for t in found if isinstance(t, ClassInfo))
         if not classes:
             reasons = [t.reason for t in found if isinstance(t, Missing)]
-            self.unresolved[architecture] = (
-                reasons[0] if reasons else f"{entry.module} does not define {entry.cls}"
-            )
+            self.unresolved[architecture] = reasons[0] if reasons else f"{entry.module} does not define {entry.cls}"
         return classes
 
     def architectures_of(self) -> dict[str, list[Entry]]:

@@ -184,7 +184,7 @@ class Instance(Value):
         self.maybe: set[str] = set()
         self.ready = False
         self.missing_reason = ""
-        self.registered = template.registered if template is not None else False
+        self.registered: bool = template.registered if template is not None else False
 
     def __repr__(self) -> str:
         return f"Instance({self.cls.name} at {'.'.join(self.trail) or 'root'})"

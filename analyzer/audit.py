@@ -1,0 +1,149 @@
+"""Everything that rules may ask: the checkout's contracts, models and consumers, and what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from analyzer.checkout import Checkout
+from analyzer.contracts import Contract
+from analyzer.facts import FunctionFacts
+from analyzer.findings import Diagnostic, GateUse, Position
+from analyzer.gates import Consumers, Gate
+from analyzer.index import ClassInfo, Index, Target
+from analyzer.inner import Inner
+from analyzer.models import Model, ModelSet, Status, is_delegated
+from analyzer.registry import Registry
+from analyzer.usage import Usage
+
+
+@dataclass
+class Audit:
+    """The result of reading a checkout, before any rule.
+
+    Args:
+        checkout, index, registry, contracts, consumers: what the earlier stages found.
+        model_set: the evaluated models.
+    """
+
+    checkout: Checkout
+    index: Index
+    registry: Registry
+    contracts: dict[str, Contract]
+    consumers: Consumers
+    model_set: ModelSet
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    @property
+    def models(self) -> list[Model]:
+        """All models, in a fixed order."""
+        return sorted(self.model_set.models.values(), key=lambda m: (m.cls.path, m.cls.line, m.cls.key))
+
+    @property
+    def serving(self) -> Iterator[Model]:
+        """Models that generate for a user."""
+        return (m for m in self.models if m.serves)
+
+    @property
+    def delegated(self) -> list[Contract]:
+        """Contracts that a wrapper has to hand on to its inner model, and that something outside asks for."""
+        return [c for c in self.contracts.values() if is_delegated(c) and self.checks(c)]
+
+    def checks(self, contract: Contract) -> list[Gate]:
+        """Gates that test a contract on an object that may be a wrapper."""
+        gates = self.consumers.of(contract.name)
+        return [g for g in gates if g.member == contract.checker and g.subject in ("outer model", "class")]
+
+    def callers(self, contract: Contract, method: str) -> list[Gate]:
+        """Gates that call one method of a contract on the outer model or its class."""
+        gates = self.consumers.of(contract.name)
+        return [g for g in gates if g.member == method and g.subject in ("outer model", "class")]
+
+    def gate_uses(self, contract: Contract, members: tuple[str, ...] | None = None) -> tuple[GateUse, ...]:
+        """Gates as a finding cites them: all of a contract, or those of some members."""
+        gates = self.consumers.of(contract.name)
+        wanted = [g for g in gates if members is None or g.member in members]
+        return tuple(sorted({GateUse(g.path, g.line, g.subject) for g in wanted}))
+
+    def runner_error(self, contract: Contract) -> str:
+        """The error that users see where the check fails."""
+        return next((g.error for g in reversed(self.checks(contract)) if g.error), "")
+
+    @cached_property
+    def usage(self) -> Usage:
+        """Searches of the checkout's bytes."""
+        return Usage(self.checkout)
+
+    @cached_property
+    def known_members(self) -> frozenset[str]:
+        """Names that some contract or base interface of this checkout has."""
+        names = {m for c in self.contracts.values() for m in (*c.members, *(x.name for x in c.methods))}
+        return frozenset(names | self.model_set.machine.model_members)
+
+    def is_inside(self, path: str, line: int, method: str) -> bool:
+        """Whether a line stands inside a method or function of a name."""
+        facts = self.index.module(self.checkout.module_name(self.checkout.root / path))
+        if facts is None:
+            return False
+        functions = [f for cls in facts.classes for f in cls.methods.values()]
+        functions += facts.functions.values()
+        return any(f.name == method and f.line <= line <= f.end_line for f in functions)
+
+    def config_classes(self, cls: ClassInfo) -> list[tuple[str, Target]]:
+        """Model configuration classes that a class's file imports: from transformers or the checkout's own."""
+        homes = ("transformers", f"{self.checkout.package.name}.transformers_utils")
+        found = []
+        for name, bindings in {**cls.module.type_names, **cls.module.names}.items():
+            for binding in bindings:
+                if name.endswith("Config") and binding.kind == "import" and isinstance(binding.target, tuple):
+                    if str(binding.target[0]).startswith(homes) and name not in (
+                        "PretrainedConfig",
+                        "PreTrainedConfig",
+                    ):
+                        targets = self.index.lookup(cls.module.module, name, typing=True)
+                        found += [(name, target) for target in targets[-1:]]
+        return found
+
+    # -- classes -----------------------------------------------------------------------------------
+
+    def position(self, cls: ClassInfo) -> Position:
+        return Position(cls.path, cls.facts.line, cls.facts.column)
+
+    def method_position(self, cls: ClassInfo, method: FunctionFacts) -> Position:
+        return Position(cls.path, method.line, method.column)
+
+    def site_position(self, inner: Inner | None) -> Position | None:
+        """Where the inner model is built."""
+        if inner is None or inner.site is None:
+            return None
+        return Position(inner.site.path, inner.site.line, inner.site.column + 1)
+
+    def owner(self, model: Model) -> ClassInfo:
+        """The class of the linearisation whose body builds the inner model; the model's own where none does."""
+        site = next((i.site for i in model.inner if i.site is not None), None)
+        if site is not None:
+            for cls in model.cls.own_mro:
+                if cls.path == site.path and cls.facts.line <= site.line <= cls.facts.end_line:
+                    return cls
+        return model.cls
+
+    def heirs(self, cls: ClassInfo) -> list[Model]:
+        """Models that inherit from a class, itself left out."""
+        return [m for m in self.models if m.cls is not cls and m.cls.derives_from(cls)]
+
+    def architectures(self, models: list[Model]) -> tuple[str, ...]:
+        """Architectures that several models serve."""
+        return tuple(sorted({name for m in models for name in m.architectures}))
+
+    def status(self, model: Model, contract: Contract) -> Status:
+        return model.statuses[contract.name]
+
+    def by_owner(self, models: list[Model]) -> Iterator[tuple[ClassInfo, list[Model]]]:
+        """Models grouped by the class that builds their inner model: one fault, one finding."""
+        groups: dict[ClassInfo, list[Model]] = {}
+        for model in models:
+            groups.setdefault(self.owner(model), []).append(model)
+        for owner, members in groups.items():
+            members.sort(key=lambda m: (m.cls is not owner, m.cls.path, m.cls.line))
+            yield owner, members

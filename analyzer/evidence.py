@@ -1,0 +1,134 @@
+"""Chains as evidence: every step from the gate to the decoder with its verdict, place and reason in plain words."""
+
+from __future__ import annotations
+
+from analyzer.audit import Audit
+from analyzer.chains import Chain, MethodResult
+from analyzer.contracts import Contract
+from analyzer.findings import Link
+from analyzer.models import Alternative, Model, Status
+
+
+def chain_links(
+    audit: Audit, model: Model, status: Status, alternative: Alternative, *, repaired: bool = False
+) -> tuple[Link, ...]:
+    """All links for one possibility of the inner model.
+
+    Args:
+        audit: what was read.
+        model, status, alternative: which chain.
+        repaired: show the steps behind the check as they would be if the class declared the contract.
+    """
+    chain = alternative.repaired if repaired else alternative.outer
+    return (
+        *gate_links(audit, status.contract),
+        check_link(model, status, alternative),
+        *inner_links(alternative, status.contract),
+        *(method_link(result) for result in chain.methods),
+        *decoder_links(chain, alternative),
+    )
+
+
+def gate_links(audit: Audit, contract: Contract) -> list[Link]:
+    """The checks outside the models."""
+    links = []
+    for gate in audit.checks(contract):
+        error = f', else "{gate.error}"' if gate.error else ""
+        links.append(Link("gate", True, gate.path, gate.line, f"asks the {gate.subject}: {gate.text}{error}"))
+    return links
+
+
+def check_link(model: Model, status: Status, alternative: Alternative) -> Link:
+    """Whether the class passes the checker, and why."""
+    cls, contract = model.cls, status.contract
+    checker = contract.checker or f"isinstance({contract.name})"
+    if status.satisfied:
+        how = f"inherits {contract.name}" if status.declared else "has every member that the Protocol names"
+        return Link("check", True, cls.path, cls.line, f"{cls.name} passes {checker}: it {how}")
+    if status.satisfied is None:
+        return Link("check", None, cls.path, cls.line, f"whether {cls.name} passes {checker} is not known")
+    lacking = [m.method.name for m in alternative.outer.methods if m.how == "missing"]
+    names = ", ".join(lacking) if lacking else "members of the Protocol"
+    detail = f"{cls.name} fails {checker}: it does not inherit {contract.name} and lacks {names}"
+    return Link("check", False, cls.path, cls.line, detail)
+
+
+def inner_links(alternative: Alternative, contract: Contract) -> list[Link]:
+    """What the inner model is, and whether it passes the checker itself."""
+    inner, cls = alternative.inner, alternative.cls
+    if inner is None:
+        return []
+    path, line = (inner.site.path, inner.site.line) if inner.site is not None else ("", 0)
+    where = f"self.{inner.attribute}"
+    if inner.resolution == "config":
+        shown = f"{where}: {inner.reason}"
+        if cls is not None:
+            shown += f"; shown here with {cls.name}"
+            if alternative.stands_for > 1:
+                shown += f" (as {alternative.stands_for - 1} others)"
+        links = [Link("inner", None, path, line, shown)]
+    elif cls is None:
+        return [Link("inner", None, path, line, f"{where}: {inner.reason}")]
+    else:
+        either = " (one of several)" if inner.resolution == "branch" else ""
+        links = [Link("inner", True, path, line, f"{where} is a {cls.name}{either}")]
+    if cls is not None:
+        says = {True: "passes", False: "fails", None: "may or may not pass"}[alternative.supported]
+        links.append(
+            Link(
+                "inner-check",
+                alternative.supported,
+                cls.path,
+                cls.line,
+                f"{cls.name} {says} {contract.checker}",
+            )
+        )
+    return links
+
+
+def method_link(result: MethodResult) -> Link:
+    """What one method of the contract does on the object."""
+    name = result.method.name
+    owner, facts = result.owner, result.facts
+    if owner is None or facts is None:
+        at = result.method.owner
+        return Link("method", result.ok, at.path, result.method.facts.line, result.reason or f"{name} is missing")
+    where = f"{owner.name}.{name}"
+    if result.how == "works":
+        target = ""
+        if result.stores:
+            store = result.stores[0]
+            target = f" and sets {store.attribute} on {_place(store.instance.trail)} ({store.instance.cls.name})"
+        default = " (the contract's default)" if result.from_contract else ""
+        return Link("method", True, owner.path, facts.line, f"{where}{default} runs{target}")
+    if result.how == "stub":
+        stub = result.stub_of or owner
+        line = (result.stub_facts or facts).line
+        through = "" if stub is owner else f"{where} ends in "
+        return Link("method", False, stub.path, line, f"{through}{stub.name}.{name} is a stub: it returns None")
+    if result.how == "fails" and result.failure is not None:
+        failure = result.failure
+        return Link("method", False, failure.path, failure.line, f"{where} fails here with {result.reason}")
+    return Link("method", result.ok, owner.path, facts.line, f"{where}: {result.reason}")
+
+
+def _place(trail: tuple[str, ...]) -> str:
+    return ".".join(("self", *trail))
+
+
+def decoder_links(chain: Chain, alternative: Alternative) -> list[Link]:
+    """The decoder, whether it collects, and whether the result comes back as it was."""
+    holder, capture = chain.holder, chain.capture
+    if holder is None and alternative.own is not None:
+        holder, capture = alternative.own.holder, alternative.own.capture
+    if holder is None:
+        return []
+    cls = holder.cls
+    links = [Link("decoder", True, cls.path, cls.line, f"the decoder is {_place(holder.trail)}, a {cls.name}")]
+    if capture is not None:
+        owner = capture.owner or cls
+        links.append(Link("capture", capture.ok, owner.path, capture.line, capture.detail))
+    if chain.handing is not None:
+        owner = chain.handing.owner or chain.root.cls
+        links.append(Link("forward", chain.handing.ok, owner.path, chain.handing.line, chain.handing.detail))
+    return links

@@ -1,0 +1,223 @@
+"""What a repair would be, as data: which base, import and methods, and whether it is safe to apply unasked.
+
+A repair is *safe* only when every possible inner model supports the contract and nothing behind the check then
+fails silently.  Upstream's own repairs are the model: a bare base where the contract's default reaches the
+decoder, explicit delegation where it does not, a guard that names both classes where the configuration decides.
+"""
+
+from __future__ import annotations
+
+from analyzer.audit import Audit
+from analyzer.chains import Chain, Handing, configures
+from analyzer.contracts import Contract
+from analyzer.findings import AddBase, AddImport, AddMethods, Edit, Fix, ReplaceMethod
+from analyzer.index import ClassInfo, External, Target
+from analyzer.models import Alternative, Model, Status
+from analyzer.mro import NoLinearisation, linearise
+from analyzer.values import Instance
+
+
+def declare(audit: Audit, owner: ClassInfo, models: list[Model], status: Status) -> Fix:
+    """The repair of a wrapper that does not declare what its inner model supports.
+
+    Args:
+        audit: what was read.
+        owner: the class that builds the inner model and gets the base.
+        models: the models that it repairs, ``owner`` first where it is one itself.
+        status: how the first of them stands to the contract.
+    """
+    contract = status.contract
+    supported = [a for a in status.alternatives if a.supported]
+    blocked = _blocked(audit, supported)
+    if blocked:
+        return Fix("none", f"declaring {contract.name} here would only move the failure: {blocked}")
+    position = base_position(audit, owner, contract)
+    if position is None:
+        return Fix("none", f"adding {contract.name} to the bases of {owner.name} has no consistent order")
+    guarded = status.config_decides or len(supported) < len(status.alternatives)
+    bare = not guarded and all(_default_reaches(a) for a in supported)
+    edits: list[Edit] = [
+        AddBase(owner.path, owner.facts.qualname, contract.name, position),
+        AddImport(owner.path, contract.cls.module.module, contract.name),
+    ]
+    what = f"add {contract.name} to the bases of {owner.name}"
+    if not bare:
+        attribute = supported[0].inner.attribute if supported[0].inner is not None else ""
+        edits += delegation(contract, owner, attribute, guarded=guarded)
+        what += f" and delegate its methods to self.{attribute}"
+    why = _why_unsafe(audit, owner, models, status, supported)
+    return Fix("unsafe" if why else "safe", what, tuple(edits), why)
+
+
+def _blocked(audit: Audit, supported: list[Alternative]) -> str:
+    """Why the feature would still not work after the repair, whatever the configuration; empty if it would."""
+    reasons = []
+    for alternative in supported:
+        own = alternative.own
+        handing = handed_on(audit, alternative)
+        if own is not None and own.reaches is False:
+            broken = own.broken
+            reasons.append(f"{own.root.cls.name}.{broken.method.name if broken else ''} does not work itself")
+        elif own is not None and own.capture is not None and own.capture.ok is False:
+            reasons.append(own.capture.detail)
+        elif own is not None and own.handing is not None and own.handing.ok is False:
+            reasons.append(own.handing.detail)
+        elif handing is not None and handing.ok is False:
+            reasons.append(handing.detail)
+        else:
+            return ""
+    return reasons[0] if reasons else ""
+
+
+def handed_on(audit: Audit, alternative: Alternative) -> Handing | None:
+    """Whether the wrapper's forward returns the result of the decoder that the inner model's own method reaches."""
+    own, inner = alternative.own, alternative.inner
+    if own is None or own.holder is None or inner is None:
+        return alternative.repaired.handing
+    trail = (*inner.attribute.split("."), *own.holder.trail)
+    watched = Instance(own.holder.cls, own.holder.site, own.holder.arguments, template=own.holder, trail=trail)
+    part = own.capture.part if own.capture is not None else 1
+    return audit.model_set.follower.hands_on(alternative.repaired.root, watched, part)
+
+
+def _default_reaches(alternative: Alternative) -> bool:
+    repaired, own = alternative.repaired, alternative.own
+    if repaired.reaches is not True or repaired.holder is None:
+        return False
+    return own is None or own.holder is None or own.holder.cls is repaired.holder.cls
+
+
+def _why_unsafe(
+    audit: Audit, owner: ClassInfo, models: list[Model], status: Status, supported: list[Alternative]
+) -> str:
+    contract = status.contract
+    if status.config_decides:
+        reason = next(a.inner.reason for a in status.alternatives if a.inner and a.inner.resolution == "config")
+        return f"{reason}, and not every model that it can choose supports {contract.name}"
+    if len(supported) < len(status.alternatives):
+        names = ", ".join(a.cls.name if a.cls else "an unknown model" for a in status.alternatives if not a.supported)
+        return f"of the possible inner models, {names} does not support {contract.name}"
+    for alternative in supported:
+        for chain in (alternative.own,):
+            if chain is not None and chain.ok is not True:
+                return f"part of the inner model's own chain could not be followed ({_unknown_part(chain)})"
+        handing = handed_on(audit, alternative)
+        if handing is None or handing.ok is not True:
+            return handing.detail if handing is not None else "the wrapper's forward could not be followed"
+    return _overclaims(audit, owner, models, contract)
+
+
+def _unknown_part(chain: Chain) -> str:
+    for result in chain.methods:
+        if result.ok is None:
+            return result.reason
+    for part in (chain.capture, chain.handing):
+        if part is not None and part.ok is None:
+            return part.detail
+    return chain.root.cls.name
+
+
+def _overclaims(audit: Audit, owner: ClassInfo, models: list[Model], contract: Contract) -> str:
+    """A subclass that would inherit the claim although its own inner model cannot honour it."""
+    for heir in audit.heirs(owner):
+        status = audit.status(heir, contract)
+        if heir in models or status.satisfied or not heir.serves or not heir.inner:
+            continue
+        if not any(a.supported for a in status.alternatives):
+            return f"{heir.cls.name} inherits from {owner.name} and would claim what its own inner model lacks"
+    return ""
+
+
+# -- the pieces of an edit -------------------------------------------------------------------------
+
+
+def base_position(audit: Audit, owner: ClassInfo, contract: Contract) -> int | None:
+    """The index among the bases where the Protocol keeps every linearisation valid; None where there is none.
+
+    As late as possible, so that no member of the Protocol hides a method that the class inherits already; before
+    a base that the Protocol itself derives from (``Generic``, ``Protocol``).
+    """
+    bases = list(owner.bases) if owner.facts.bases else []
+    for position in range(len(bases), -1, -1):
+        trial: list[Target] = [*bases[:position], contract.cls, *bases[position:]]
+        try:
+            mro = linearise(owner, trial, [_linear(base) for base in trial])
+        except NoLinearisation:
+            continue
+        if _heirs_stay_valid(audit, owner, tuple(mro)):
+            return position
+    return None
+
+
+def _linear(base: Target) -> tuple[Target, ...]:
+    if isinstance(base, ClassInfo):
+        return base.mro
+    root = External("builtins.object")
+    return (base,) if base == root else (base, root)
+
+
+def _heirs_stay_valid(audit: Audit, owner: ClassInfo, mro: tuple[Target, ...]) -> bool:
+    changed: dict[ClassInfo, tuple[Target, ...]] = {owner: mro}
+
+    def of(cls: Target) -> tuple[Target, ...]:
+        if not isinstance(cls, ClassInfo):
+            return _linear(cls)
+        if cls not in changed:
+            changed[cls] = linearise(cls, cls.bases, [of(b) for b in cls.bases]) if cls.derives_from(owner) else cls.mro
+        return changed[cls]
+
+    try:
+        for heir in audit.heirs(owner):
+            of(heir.cls)
+    except NoLinearisation:
+        return False
+    return True
+
+
+def delegation(contract: Contract, owner: ClassInfo, attribute: str, *, guarded: bool = False) -> tuple[Edit, ...]:
+    """Methods that hand a contract on to the inner model's own, typed and named as the contract has them."""
+    guard = f"_require_{attribute.replace('.', '_')}_{_label(contract)}"
+    sources = []
+    edits: list[Edit] = []
+    if guarded and guard not in owner.facts.methods:
+        sources.append(_guard(contract, guard, attribute))
+        edits.append(AddImport(owner.path, contract.cls.module.module, contract.checker or contract.name))
+    for method in contract.methods:
+        arguments = ", ".join(p.name for p in method.facts.parameters[1:])
+        call = f"self.{attribute}.{method.name}({arguments})"
+        returns = "" if configures(method) else "return "
+        check = f"    self.{guard}()\n" if guarded else ""
+        source = f"def {method.name}{method.signature}:\n{check}    {returns}{call}\n"
+        if method.name in owner.facts.methods:
+            edits.append(ReplaceMethod(owner.path, owner.facts.qualname, method.name, source))
+        else:
+            sources.append(source)
+    if sources:
+        edits.append(AddMethods(owner.path, owner.facts.qualname, tuple(sources), _kin(contract)))
+    return tuple(edits)
+
+
+def _kin(contract: Contract) -> tuple[str, ...]:
+    """Methods that the new ones belong beside, in order of preference."""
+    return (
+        *(m.name for m in contract.methods),
+        "get_language_model",
+        "compute_logits",
+        "forward",
+        "__init__",
+    )
+
+
+def _label(contract: Contract) -> str:
+    return (contract.checker or contract.name).removeprefix("supports_")
+
+
+def _guard(contract: Contract, name: str, attribute: str) -> str:
+    return (
+        f"def {name}(self) -> None:\n"
+        f"    if not {contract.checker}(self.{attribute}):\n"
+        "        raise RuntimeError(\n"
+        f'            f"{{type(self).__name__}} needs a language model that supports "\n'
+        f'            f"{contract.name}, but {{type(self.{attribute}).__name__}} does not."\n'
+        "        )\n"
+    )

@@ -1,0 +1,142 @@
+"""VC002 stub-method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from analyzer import evidence, objects, repair
+from analyzer.audit import Audit
+from analyzer.contracts import Contract, ContractMethod
+from analyzer.facts import FunctionFacts
+from analyzer.findings import NO_FIX, Finding, Fix, Link
+from analyzer.index import ClassInfo
+from analyzer.models import Model, Status, is_delegated
+from rules._rule import Rule
+
+
+class StubMethod(Rule):
+    """A class passes the check and a method that a gate calls resolves to a Protocol's stub.
+
+    A Protocol that is inherited gives its bodies too: ``def f(self): ...`` is a method that returns None.
+    """
+
+    code = "VC002"
+    name = "stub-method"
+    severity = "error"
+    what = "A class passes a contract's checker, and a method that the engine calls is still the Protocol's stub."
+    why = "The stub returns None: the engine goes on with it and fails later, or the feature does nothing."
+    how = "Define the method, usually by handing it on to the inner model."
+
+    def check(self, audit: Audit) -> Iterator[Finding]:
+        for contract in audit.contracts.values():
+            called = [m for m in contract.methods if _is_faulty_stub(m) and audit.callers(contract, m.name)]
+            called = [m for m in called if not _is_optional(audit, contract, m)]
+            groups: dict[tuple[ClassInfo, str], list[Model]] = {}
+            for model in audit.models:
+                if model.role in ("draft", "pooling") or not audit.status(model, contract).satisfied:
+                    continue
+                for method in called:
+                    if _asked(audit, model, contract, method) and _effective_stub(audit, model, contract, method):
+                        groups.setdefault((_declaring(model.cls, contract), method.name), []).append(model)
+            for (owner, name), models in groups.items():
+                method = next(m for m in called if m.name == name)
+                yield self._report(audit, contract, owner, method, models)
+
+    def _report(
+        self, audit: Audit, contract: Contract, owner: ClassInfo, method: ContractMethod, models: list[Model]
+    ) -> Finding:
+        model = next((m for m in models if m.cls is owner), models[0])
+        status = audit.status(model, contract)
+        gates = audit.callers(contract, method.name)
+        chain: tuple[Link, ...]
+        if status.alternatives:
+            chain = evidence.chain_links(audit, model, status, status.alternatives[0])
+        else:
+            chain = (
+                *(Link("gate", True, g.path, g.line, f"calls it on the {g.subject}: {g.text}") for g in gates),
+                Link("check", True, owner.path, owner.line, f"{owner.name} passes {contract.checker}"),
+                Link(
+                    "method",
+                    False,
+                    method.owner.path,
+                    method.facts.line,
+                    f"{method.owner.name}.{method.name} is a stub, and nothing in {owner.name} replaces it",
+                ),
+            )
+        return self.finding(
+            contract,
+            owner,
+            audit.position(owner),
+            f"{owner.name} passes {contract.checker}, but its {method.name} is the stub of "
+            f"{method.owner.name}: it does nothing and returns None",
+            architectures=audit.architectures(models),
+            fix=_fix(audit, owner, contract, status),
+            chain=chain,
+            gates=audit.gate_uses(contract, (method.name,)),
+            builds_inner=audit.site_position(model.inner[0] if model.inner else None),
+        )
+
+
+def _is_optional(audit: Audit, contract: Contract, method: ContractMethod) -> bool:
+    """Whether most classes that pass the check leave the method alone: a stub that nobody is expected to replace."""
+    passing = [m for m in audit.models if m.role != "draft" and audit.status(m, contract).satisfied]
+    left = [m for m in passing if _effective_stub(audit, m, contract, method)]
+    return len(passing) > 4 and len(left) > len(passing) / 2
+
+
+def _asked(audit: Audit, model: Model, contract: Contract, method: ContractMethod) -> bool:
+    """Whether the method is called on this model: it meets what the calls' conditions ask for beside the contract."""
+    needs = {name for gate in audit.callers(contract, method.name) for name in gate.needs}
+    return all(audit.status(model, audit.contracts[name]).satisfied is not False for name in needs)
+
+
+def _is_faulty_stub(method: ContractMethod) -> bool:
+    """A stub whose None is no answer: its declared result leaves no room for it."""
+    if method.facts.stub != "returns-none":
+        return False
+    returns = method.facts.returns
+    if returns is None or returns == ("const", None):
+        return returns is not None
+    text = repr(returns)
+    return "'const', None" not in text and "Optional" not in text
+
+
+def _effective_stub(audit: Audit, model: Model, contract: Contract, method: ContractMethod) -> bool:
+    if is_delegated(contract):
+        status = audit.status(model, contract)
+        results = [m for a in status.alternatives for m in a.outer.methods if m.method is method]
+        lacking = bool(model.inner) and not any(a.supported for a in status.alternatives)
+        return bool(results) and not lacking and all(m.how == "stub" for m in results)
+    member = objects.class_member(model.cls, method.name)
+    if member is None or not isinstance(member[1], FunctionFacts) or member[1].stub != "returns-none":
+        return False
+    if not objects.is_protocol(member[0]):
+        return False  # a stub of its own is somebody's decision
+    on_instance = any(g.subject == "outer model" for g in audit.callers(contract, method.name))
+    if on_instance:
+        instance = audit.model_set.instance(model.cls)
+        objects.prepare(audit.model_set.machine, instance)
+        if method.name in instance.attrs or instance.missing_reason or objects.unknown_base(model.cls):
+            return False
+    return True
+
+
+def _declaring(cls: ClassInfo, contract: Contract) -> ClassInfo:
+    """The class farthest up the linearisation that brings the contract in."""
+    holders = [c for c in cls.own_mro if c.derives_from(contract.cls) and not objects.is_protocol(c)]
+    return holders[-1] if holders else cls
+
+
+def _fix(audit: Audit, owner: ClassInfo, contract: Contract, status: Status) -> Fix:
+    if not status.alternatives:
+        return NO_FIX
+    supported = [a for a in status.alternatives if a.supported and a.inner is not None]
+    if not supported:
+        return Fix("none", "no inner model to hand the methods on to was found")
+    inner = supported[0].inner
+    assert inner is not None
+    edits = repair.delegation(contract, owner, inner.attribute, guarded=status.config_decides)
+    what = f"delegate the methods of {contract.name} to self.{inner.attribute}"
+    why = inner.reason if status.config_decides else ""
+    del audit
+    return Fix("unsafe" if why else "safe", what, edits, why)

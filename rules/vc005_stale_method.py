@@ -1,0 +1,126 @@
+"""VC005 stale-method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from analyzer import objects
+from analyzer.audit import Audit
+from analyzer.contracts import Contract, ContractMethod
+from analyzer.facts import FunctionFacts
+from analyzer.findings import Edit, Finding, Fix, Link, RemoveMethod, RenameMethod
+from analyzer.index import ClassInfo
+from analyzer.models import Model
+from rules._rule import Rule
+
+
+@dataclass(frozen=True)
+class _Stale:
+    cls: ClassInfo
+    facts: FunctionFacts
+    successor: ContractMethod
+
+
+class StaleMethod(Rule):
+    """A method is left under a name that the contract of this checkout does not have.
+
+    It is told from a helper by three marks: its name differs from one of the contract's by a word or two, it has
+    that method's parameters, and nothing in the checkout calls it but methods of the same name.
+    """
+
+    code = "VC005"
+    name = "stale-method"
+    severity = "warning"
+    what = "A method has the name that another generation of the contract used; nothing calls it any more."
+    why = (
+        "The engine calls the new name: what was overridden here is ignored, and where conformance hung on the old "
+        "name the class is refused."
+    )
+    how = "Rename it to the contract's name, or remove it where that one is defined too."
+
+    def check(self, audit: Audit) -> Iterator[Finding]:
+        for contract in audit.delegated:
+            candidates = [s for cls in _classes(audit) for s in _candidates(audit, cls, contract)]
+            audit.usage.search_calls({s.facts.name for s in candidates})
+            for stale in candidates:
+                if _is_dead(audit, stale.facts.name):
+                    yield self._report(audit, contract, stale)
+
+    def _report(self, audit: Audit, contract: Contract, stale: _Stale) -> Finding:
+        cls, facts, successor = stale.cls, stale.facts, stale.successor
+        models = [m for m in audit.models if m.cls.derives_from(cls)]
+        both = successor.name in cls.facts.methods
+        detail = f"{contract.name} of this checkout has {successor.name}, not {facts.name}"
+        return self.finding(
+            contract,
+            cls,
+            audit.method_position(cls, facts),
+            f"{cls.name}.{facts.name} is left from another generation of {contract.name}: "
+            f"the engine calls {successor.name}",
+            architectures=audit.architectures(models),
+            fix=_fix(cls, facts, successor, both=both),
+            chain=(
+                Link("contract", True, successor.owner.path, successor.facts.line, detail),
+                Link("method", False, cls.path, facts.line, f"nothing calls {cls.name}.{facts.name}"),
+            ),
+            gates=audit.gate_uses(contract, (successor.name,)),
+        )
+
+
+def _classes(audit: Audit) -> list[ClassInfo]:
+    """Classes of the models and of their inner models, with their bases; each once."""
+    seen: dict[ClassInfo, None] = {}
+    for model in audit.models:
+        for cls in (model.cls, *(i.cls for i in model.inner if i.cls is not None)):
+            for owner in cls.own_mro:
+                if not objects.is_protocol(owner):
+                    seen.setdefault(owner)
+    return list(seen)
+
+
+def _candidates(audit: Audit, cls: ClassInfo, contract: Contract) -> Iterator[_Stale]:
+    known = audit.known_members
+    for name, facts in cls.facts.methods.items():
+        if name in known or name.startswith("_"):
+            continue
+        for method in contract.methods:
+            if _similar(name, method.name) and _same_shape(facts, method.facts) and _concerned(audit, cls, contract):
+                yield _Stale(cls, facts, method)
+                break
+
+
+def _similar(name: str, other: str) -> bool:
+    """Whether two names share all words but one or two, and at least three quarters of them."""
+    mine, theirs = name.split("_"), other.split("_")
+    common = len(set(mine) & set(theirs))
+    return name != other and common >= 3 and common >= 0.75 * max(len(set(mine)), len(set(theirs)))
+
+
+def _same_shape(facts: FunctionFacts, other: FunctionFacts) -> bool:
+    return facts.kind == other.kind and len(facts.parameters) == len(other.parameters)
+
+
+def _concerned(audit: Audit, cls: ClassInfo, contract: Contract) -> bool:
+    """Whether the class, or one that inherits it, claims the contract or has another of its methods."""
+    if contract.declared_by(cls) or any(m.name in cls.facts.methods for m in contract.methods):
+        return True
+    return any(_claims(m, cls, contract) for m in audit.models)
+
+
+def _claims(model: Model, cls: ClassInfo, contract: Contract) -> bool:
+    return model.cls.derives_from(cls) and contract.declared_by(model.cls)
+
+
+def _is_dead(audit: Audit, name: str) -> bool:
+    """Whether every call of a name stands inside a method of that name."""
+    return all(audit.is_inside(path, line, name) for path, line in audit.usage.calls(name))
+
+
+def _fix(cls: ClassInfo, facts: FunctionFacts, successor: ContractMethod, *, both: bool) -> Fix:
+    edit: Edit
+    if both:
+        edit = RemoveMethod(cls.path, cls.facts.qualname, facts.name)
+        return Fix("safe", f"remove {facts.name}: {successor.name} is defined too", (edit,))
+    edit = RenameMethod(cls.path, cls.facts.qualname, facts.name, successor.name)
+    return Fix("safe", f"rename {facts.name} to {successor.name}", (edit,))

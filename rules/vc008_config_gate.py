@@ -1,0 +1,102 @@
+"""VC008 config-gate."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from analyzer.audit import Audit
+from analyzer.contracts import Contract
+from analyzer.findings import AddListItem, Finding, Fix, GateUse, Link
+from analyzer.gates import AllowList
+from analyzer.index import ClassInfo
+from analyzer.models import Model, Status
+from rules._rule import Rule
+
+
+class ConfigGate(Rule):
+    """A model type that the rest of the chain supports is refused by an allow-list of the configuration.
+
+    Up to 0.20 vLLM refuses, before any model is loaded, a target whose text configuration's ``model_type`` holds
+    none of the listed strings.  The model type is read from the checkout's own configuration class where it has
+    one, else inferred from the names of the configuration class and of the file.
+    """
+
+    code = "VC008"
+    name = "config-gate"
+    severity = "warning"
+    what = "An allow-list of model types refuses a model that the rest of the chain supports."
+    why = "The engine refuses the start with a ValueError that names the list, although the model is ready."
+    how = "Add the model type to the list."
+
+    def check(self, audit: Audit) -> Iterator[Finding]:
+        for gate in audit.consumers.allow_lists:
+            contract = audit.contracts[gate.contract]
+            for model in audit.serving:
+                status = audit.status(model, contract)
+                text = _text_model(model, status)
+                if text is None:
+                    continue
+                candidates = model_types(audit, text, model.cls)
+                if candidates and not any(_allowed(c, gate.items) for c in candidates):
+                    yield self._report(audit, contract, gate, model, candidates[0])
+
+    def _report(self, audit: Audit, contract: Contract, gate: AllowList, model: Model, model_type: str) -> Finding:
+        cls = model.cls
+        listed = ", ".join(gate.items)
+        return self.finding(
+            contract,
+            cls,
+            audit.position(cls),
+            f'{cls.name}: its model type, "{model_type}", holds none of the strings that the allow-list asks for '
+            f"({listed}), although the rest of the chain supports {contract.name}",
+            architectures=model.architectures,
+            confidence="config-dependent",
+            fix=Fix(
+                "unsafe",
+                f'add "{model_type}" to the allow-list',
+                (AddListItem(gate.path, gate.line, gate.items[0], model_type),),
+                "the model type was inferred from names: compare it with the checkpoint's config.json",
+            )
+            if gate.items
+            else Fix("none", "the allow-list is empty"),
+            chain=(
+                Link("config", False, gate.path, gate.line, f"asks {gate.subject} for one of {listed}"),
+                Link("check", True, cls.path, cls.line, f"{cls.name} passes {contract.checker}"),
+            ),
+            gates=(GateUse(gate.path, gate.line, "configuration"),),
+        )
+
+
+def _text_model(model: Model, status: Status) -> ClassInfo | None:
+    """The class whose configuration is asked, for a model that works but for the list; else None."""
+    if status.verdict != "works":
+        return None
+    if not model.inner:
+        return model.cls if model.role == "text" else None
+    classes = {a.cls for a in status.alternatives}
+    return classes.pop() if len(classes) == 1 else None
+
+
+def model_types(audit: Audit, text: ClassInfo, outer: ClassInfo) -> list[str]:
+    """What the model type of a text model can be called, the likeliest first."""
+    given, guessed = [], []
+    for name, target in audit.config_classes(text):
+        declared = target.facts.attributes.get("model_type") if isinstance(target, ClassInfo) else None
+        if declared is not None and declared.value is not None and declared.value[0] == "const":
+            given.append(str(declared.value[1]))
+        else:
+            guessed.append(_snake(name.removesuffix("Config")))
+    stems = [cls.path.rpartition("/")[2].removesuffix(".py") for cls in (text, outer)]
+    return list(dict.fromkeys([*given, *stems, *guessed]))
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
+def _allowed(model_type: str, items: tuple[str, ...]) -> bool:
+    """Whether a listed string stands in the model type, or the inferred one is the beginning of a listed one."""
+    plain = model_type.replace("_", "").replace("-", "")
+    listed = [item.replace("_", "") for item in items]
+    return any(item in plain or item.startswith(plain) for item in listed)

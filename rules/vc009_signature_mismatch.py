@@ -1,0 +1,111 @@
+"""VC009 signature-mismatch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from analyzer import objects
+from analyzer.audit import Audit
+from analyzer.contracts import Contract, ContractMethod
+from analyzer.facts import FunctionFacts
+from analyzer.findings import Finding, Fix, Link
+from analyzer.index import ClassInfo
+from analyzer.models import Model
+from rules._rule import Rule
+
+
+class SignatureMismatch(Rule):
+    """An override cannot be called as the contract's signature says."""
+
+    code = "VC009"
+    name = "signature-mismatch"
+    severity = "error"
+    what = "An override of a contract's method is incompatible with the contract's signature."
+    why = "The engine calls it as the contract has it and gets a TypeError, or a coroutine where it expects a value."
+    how = "Take the contract's parameters, under their names, and keep its kind (instance or class method)."
+
+    def check(self, audit: Audit) -> Iterator[Finding]:
+        for contract in audit.contracts.values():
+            called = [m for m in contract.methods if audit.callers(contract, m.name)]
+            seen: set[tuple[ClassInfo, str]] = set()
+            for model in audit.models:
+                if model.role == "draft" or not audit.status(model, contract).satisfied:
+                    continue
+                for method in called:
+                    member = objects.class_method(model.cls, method.name)
+                    if member is None:
+                        continue
+                    owner, facts = member
+                    if objects.is_protocol(owner) or (owner, method.name) in seen:
+                        continue
+                    seen.add((owner, method.name))
+                    problem = incompatible(method.facts, facts)
+                    if problem:
+                        yield self._report(audit, contract, method, owner, facts, problem)
+
+    def _report(
+        self,
+        audit: Audit,
+        contract: Contract,
+        method: ContractMethod,
+        owner: ClassInfo,
+        facts: FunctionFacts,
+        problem: str,
+    ) -> Finding:
+        heirs: list[Model] = [m for m in audit.models if m.cls.derives_from(owner)]
+        expected = Link("contract", True, method.owner.path, method.facts.line, f"{method.name}{method.signature}")
+        actual = Link("method", False, owner.path, facts.line, f"{owner.name}.{facts.name}{facts.signature}: {problem}")
+        return self.finding(
+            contract,
+            owner,
+            audit.method_position(owner, facts),
+            f"{owner.name}.{facts.name} is incompatible with {contract.name}: {problem}",
+            architectures=audit.architectures(heirs),
+            fix=Fix("none", "what the body should do with the contract's parameters is the author's to say"),
+            chain=(expected, actual),
+            gates=audit.gate_uses(contract, (method.name,)),
+        )
+
+
+def incompatible(contract: FunctionFacts, override: FunctionFacts) -> str:
+    """Why a call that fits the contract does not fit an override; empty where it does.
+
+    Args:
+        contract: the contract's method.
+        override: the class's.
+    """
+    if contract.kind != override.kind:
+        return f"it is a {override.kind} method, the contract's is a {contract.kind} method"
+    if contract.is_async != override.is_async and "Async" not in repr((contract.returns, override.returns)):
+        return "one of the two is a coroutine"  # an async generator is called like a plain function
+    takes_any = {p.kind for p in override.parameters}
+    names = {p.name: p for p in override.parameters}
+    expected = contract.parameters[0 if contract.kind == "static" else 1 :]
+    for parameter in expected:
+        if parameter.kind in ("var_positional", "var_keyword"):
+            continue
+        if parameter.name not in names and "var_keyword" not in takes_any:
+            if parameter.kind == "keyword_only" or "var_positional" not in takes_any:
+                if not _same_place(contract, override, parameter.name):
+                    return f"it does not take {parameter.name}"
+    known = {p.name for p in expected}
+    for extra in override.parameters[0 if override.kind == "static" else 1 :]:
+        if extra.required and extra.name not in known and not _stands_for(contract, override, extra.name):
+            return f"it needs {extra.name}, which the contract does not give"
+    return ""
+
+
+def _positional(facts: FunctionFacts) -> list[str]:
+    skip = 0 if facts.kind == "static" else 1
+    return [p.name for p in facts.parameters[skip:] if p.kind.startswith("positional")]
+
+
+def _same_place(contract: FunctionFacts, override: FunctionFacts, name: str) -> bool:
+    """Whether the override has a parameter of another name where the contract has this one."""
+    mine, theirs = _positional(contract), _positional(override)
+    return name in mine and mine.index(name) < len(theirs)
+
+
+def _stands_for(contract: FunctionFacts, override: FunctionFacts, name: str) -> bool:
+    theirs, mine = _positional(override), _positional(contract)
+    return name in theirs and theirs.index(name) < len(mine)

@@ -1,0 +1,88 @@
+"""VC012 consumer-name-gate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from analyzer.audit import Audit
+from analyzer.contracts import Contract
+from analyzer.findings import AddListItem, Finding, Fix, GateUse, Link
+from analyzer.gates import NameArm, NameGate
+from analyzer.models import Model
+from rules._rule import Rule
+
+
+class ConsumerNameGate(Rule):
+    """A consumer dispatches on the outer class's name, and this class falls through to a branch that fails it.
+
+    vLLM's proposer finds the image token of a multimodal target by lists of class names; every other class falls
+    through to ``config.image_token_index``.  That branch is part of the first model runner only.
+    """
+
+    code = "VC012"
+    name = "consumer-name-gate"
+    severity = "warning"
+    what = "A consumer chooses by the class's name which config attribute to read, and does not name this class."
+    why = "After the target was loaded the drafter's set-up dies with an AttributeError on the config."
+    how = "Add the class's name to the branch that reads the attribute its config has."
+
+    def check(self, audit: Audit) -> Iterator[Finding]:
+        for gate in audit.consumers.name_gates:
+            if gate.otherwise is None or not gate.otherwise.reads:
+                continue
+            for contract in audit.delegated:
+                for model in audit.serving:
+                    if _concerned(audit, model, contract) and model.cls.name not in gate.names:
+                        reads = audit.usage.config_reads(model.cls)
+                        if gate.otherwise.reads not in reads:
+                            yield self._report(audit, contract, gate, model, _fitting(gate, reads))
+
+    def _report(self, audit: Audit, contract: Contract, gate: NameGate, model: Model, arm: NameArm | None) -> Finding:
+        cls = model.cls
+        assert gate.otherwise is not None
+        wanted = gate.otherwise.reads
+        shows = f"reads config.{arm.reads} itself" if arm is not None else "shows none of the attributes"
+        fix = Fix("none", f"no branch fits: which token {cls.name} has is for its author to say")
+        if arm is not None:
+            fix = Fix(
+                "unsafe",
+                f"add {cls.name} to the branch that reads config.{arm.reads}",
+                (AddListItem(gate.path, arm.line, arm.names[0], cls.name),),
+                "that the config has this attribute was inferred from the model's own file",
+            )
+        return self.finding(
+            contract,
+            cls,
+            audit.position(cls),
+            f"{cls.name} is not named in {gate.function} ({gate.path}:{gate.line}) and falls through to "
+            f"config.{wanted}, which its own file never reads; it {shows}",
+            architectures=model.architectures,
+            confidence="certain" if arm is not None else "unresolved",
+            severity="warning" if arm is not None else "info",
+            fix=fix,
+            chain=(
+                Link(
+                    "name-gate",
+                    True,
+                    gate.path,
+                    gate.line,
+                    f"{gate.function} compares the outer class's name",
+                ),
+                Link("branch", False, gate.path, gate.otherwise.line, f"every other class: config.{wanted}"),
+                Link("config", None, cls.path, cls.line, f"{cls.name} {shows}"),
+            ),
+            gates=(GateUse(gate.path, gate.line, "outer model"),),
+        )
+
+
+def _concerned(audit: Audit, model: Model, contract: Contract) -> bool:
+    """A multimodal model that passes the check, or would after the repair of its declaration."""
+    multimodal = any(entry.use == "multimodal" for entry in model.entries)
+    verdict = audit.status(model, contract).verdict
+    return multimodal and verdict in ("works", "undeclared", "config-dependent")
+
+
+def _fitting(gate: NameGate, reads: frozenset[str]) -> NameArm | None:
+    fitting = [arm for arm in gate.arms if arm.reads in reads and arm.names]
+    lists = [arm for arm in fitting if len(arm.names) > 1]
+    return lists[0] if lists else None
