@@ -129,6 +129,7 @@ class ModelSet:
         self.supporters: dict[str, list[tuple[ClassInfo, int]]] = {}
         self.capture_attributes: dict[str, set[str]] = {}
         self._own: dict[tuple[ClassInfo, str], Chain] = {}
+        self._probes: dict[ClassInfo, Instance] = {}  # objects that are only looked at, never changed
         self._collect(wrapper_modules)
         for contract in contracts.values():
             self._evaluate(contract)
@@ -188,7 +189,9 @@ class ModelSet:
                 model.statuses[contract.name] = self._status(model, contract)
 
     def _plain(self, model: Model, contract: Contract) -> Status:
-        satisfied = contract.satisfied_by(self.machine, self.instance(model.cls))
+        if model.cls not in self._probes:
+            self._probes[model.cls] = self.instance(model.cls)
+        satisfied = contract.satisfied_by(self.machine, self._probes[model.cls])
         declared = contract.declared_by(model.cls)
         verdict: Verdict = "unknown" if satisfied is None else "works" if satisfied else "unsupported"
         return Status(contract, declared, satisfied, verdict)
