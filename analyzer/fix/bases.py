@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from analyzer.fix.listing import insert_item, line_limit
 from analyzer.fix.source import Refused
@@ -43,10 +44,19 @@ def _insert(module: Module, node: ast.ClassDef, start: int, base: str, position:
     entries: list[ast.expr | ast.keyword] = sorted(
         [*node.bases, *node.keywords], key=lambda entry: (entry.lineno, entry.col_offset)
     )
+    index = _index(entries, position)
+    return insert_item(module, at, index, base, limit, hug=True)
+
+
+def _index(entries: Sequence[ast.expr | ast.keyword], position: int) -> int:
+    """Where in a base list the positional entry of this position goes; Python wants it before all keywords."""
     places = [index for index, entry in enumerate(entries) if isinstance(entry, ast.expr)]
     after_last = places[-1] + 1 if places else 0
     index = places[max(position, 0)] if position < len(places) else after_last
-    return insert_item(module, at, index, base, limit, hug=True)
+    first_keyword = next((at for at, entry in enumerate(entries) if isinstance(entry, ast.keyword)), index)
+    if any(first_keyword < place < index for place in places):
+        raise Refused("the new base would have to stand behind bases that follow keywords")
+    return min(index, first_keyword)
 
 
 def base_name(node: ast.expr) -> str:

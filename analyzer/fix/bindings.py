@@ -88,9 +88,7 @@ def _targets(node: ast.stmt, context: Context) -> Iterator[Binding]:
             yield Binding(part.name, part.lineno, context)
         elif isinstance(part, ast.MatchMapping) and part.rest:
             yield Binding(part.rest, part.lineno, context)
-        pending += [
-            child for child in ast.iter_child_nodes(part) if not isinstance(child, ast.stmt | ast.Lambda)
-        ]
+        pending += [child for child in ast.iter_child_nodes(part) if not isinstance(child, ast.stmt | ast.Lambda)]
 
 
 def _context_of(node: ast.stmt, block: list[ast.stmt], outer: Context) -> Context:

@@ -7,6 +7,8 @@ applying edits twice is the same as applying them once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from difflib import SequenceMatcher
 
 from analyzer.findings import (
     AddBase,
@@ -26,9 +28,7 @@ from analyzer.fix.method_source import rename_names
 from analyzer.fix.methods import add_methods
 
 
-def apply_edits(
-    text: str, edits: Sequence[Edit], line_length: int | None = None
-) -> tuple[str, tuple[Edit, ...]]:
+def apply_edits(text: str, edits: Sequence[Edit], line_length: int | None = None) -> tuple[str, tuple[Edit, ...]]:
     """Carry out the edits of one file, together or not at all.
 
     Appending to literals comes first, from the bottom up, because those edits name lines of the text as it is
@@ -40,11 +40,13 @@ def apply_edits(
         line_length: the line length to keep; by default what the formatter of such a file uses.
 
     Returns:
-        The new text, and the edits as they were carried out: in order, with local names.
+        The new text, and the edits as they were carried out: in order, with local names, and with the lines of
+        the new text.
 
     Raises:
         Refused: one of the edits does not fit the text.
     """
+    original = text
     items = [edit for edit in edits if isinstance(edit, AddListItem)]
     for item in sorted(items, key=lambda edit: -edit.line):
         text = add_list_item(text, item.line, item.beside, item.item, line_length)
@@ -52,27 +54,36 @@ def apply_edits(
     imports = [edit for edit in edits if isinstance(edit, AddImport)]
     for wanted in imports:
         users = [edit.cls for edit in edits if isinstance(edit, AddBase) and edit.base == wanted.name]
-        text, names[wanted.name] = ensure_import(
-            text, wanted.path, wanted.module, wanted.name, line_length, users
-        )
-    done: list[Edit] = [*items, *imports]
+        text, names[wanted.name] = ensure_import(text, wanted.path, wanted.module, wanted.name, line_length, users)
+    done: list[Edit] = [*imports]
     for edit in edits:
         if not isinstance(edit, AddListItem | AddImport):
             localised = with_local_names(edit, names)
             text = _apply_to_class(text, localised, line_length)
             done.append(localised)
-    return text, tuple(done)
+    moved = (replace(item, line=moved_line(item.line, original, text)) for item in items)
+    return text, (*moved, *done)
+
+
+def moved_line(line: int, before: str, after: str) -> int:
+    """Where a line (from 1) of a text is after edits; a changed line, where its replacement is."""
+    if before == after:
+        return line
+    matcher = SequenceMatcher(None, before.split("\n"), after.split("\n"), autojunk=False)
+    for _, start, end, new_start, new_end in matcher.get_opcodes():
+        if start < line <= end:
+            return min(new_start + line - start, max(new_start + 1, new_end))
+    return line
 
 
 def with_local_names(edit: Edit, names: Mapping[str, str]) -> Edit:
     """The edit as it reads in a module that imports some names under aliases."""
     if isinstance(edit, AddBase):
-        return AddBase(edit.path, edit.cls, names.get(edit.base, edit.base), edit.position)
+        return replace(edit, base=names.get(edit.base, edit.base))
     if isinstance(edit, AddMethods):
-        methods = tuple(rename_names(source, names) for source in edit.methods)
-        return AddMethods(edit.path, edit.cls, methods, edit.after)
+        return replace(edit, methods=tuple(rename_names(source, names) for source in edit.methods))
     if isinstance(edit, ReplaceMethod):
-        return ReplaceMethod(edit.path, edit.cls, edit.method, rename_names(edit.source, names))
+        return replace(edit, source=rename_names(edit.source, names))
     return edit
 
 

@@ -27,9 +27,9 @@ def natural(name: str) -> Key:
 
 
 def member_key(name: str) -> Key:
-    """The place of an imported name: constants, then classes, then variables."""
+    """The place of an imported name: the star, then constants, then classes, then variables."""
     constant = len(name) > 1 and name.isupper()
-    kind = 0 if constant else 1 if name[:1].isupper() else 2
+    kind = -1 if name == "*" else 0 if constant else 1 if name[:1].isupper() else 2
     return (kind, natural(name.lower()), natural(name))
 
 

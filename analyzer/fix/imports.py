@@ -65,9 +65,7 @@ def _is_wanted(binding: Binding, module: str, name: str) -> bool:
 def _refuse_if_taken(bound: Sequence[Binding], module: str, name: str) -> None:
     for binding in bound:
         if binding.name == "*" and binding.module != module and binding.context != "type-checking":
-            raise Refused(
-                f"the star import from {binding.module} (line {binding.line}) may bind the name {name} too"
-            )
+            raise Refused(f"the star import from {binding.module} (line {binding.line}) may bind the name {name} too")
         if binding.name != name:
             continue
         if not _is_wanted(binding, module, name):

@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Sequence
 
-from analyzer.fix.comments import last_with_comments
+from analyzer.fix.comments import first_with_comments, last_with_comments
 from analyzer.fix.method_source import parse_method, render_method, same_method
 from analyzer.fix.source import Refused
 from analyzer.fix.tokens import scan_header
@@ -147,6 +147,8 @@ def gap(module: Module) -> int:
     for _, cls in classes(module.tree.body):
         for above, below in zip(cls.body, cls.body[1:]):  # noqa: B905
             if isinstance(above, Function) and isinstance(below, Function):
-                lines = module.lines[last_line(above) : first_line(below) - 1]
-                gaps[sum(not line.strip() for line in lines)] += 1
+                first = line = first_with_comments(module, below)
+                while not module.lines[line - 2].strip():
+                    line -= 1
+                gaps[first - line] += 1
     return min(2, max(1, gaps.most_common(1)[0][0])) if gaps else 1

@@ -7,7 +7,6 @@ import importlib
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import SequenceMatcher
 from pathlib import Path, PurePosixPath
 
 from analyzer.findings import (
@@ -20,7 +19,7 @@ from analyzer.findings import (
     RenameMethod,
     ReplaceMethod,
 )
-from analyzer.fix.edits import apply_edits
+from analyzer.fix.edits import apply_edits, moved_line
 from analyzer.fix.method_source import parse_method
 from analyzer.fix.source import Refused, Source
 from analyzer.fix.tree import Module
@@ -218,21 +217,13 @@ def _outcomes(edit: Edit) -> Iterator[tuple[tuple[str, str, str], str]]:
 def _moved(edit: Edit, original: str, current: str) -> Edit:
     """An edit that names places of the original text, as it reads on the current one."""
     if isinstance(edit, AddListItem):
-        return replace(edit, line=_moved_line(edit.line, original, current))
+        return replace(edit, line=moved_line(edit.line, original, current))
     if isinstance(edit, AddBase):
         old = [ast.dump(base) for base in Module.of(original).class_named(edit.cls).bases]
         new = [ast.dump(base) for base in Module.of(current).class_named(edit.cls).bases]
         past_end = edit.position >= len(old)
         return replace(edit, position=len(new) if past_end else new.index(old[max(edit.position, 0)]))
     return edit
-
-
-def _moved_line(line: int, original: str, current: str) -> int:
-    matcher = SequenceMatcher(None, original.split("\n"), current.split("\n"), autojunk=False)
-    for block in matcher.get_matching_blocks():
-        if block.a <= line - 1 < block.a + block.size:
-            return line - block.a + block.b
-    return line
 
 
 def read_inside(root: Path, path: str) -> bytes:

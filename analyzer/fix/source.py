@@ -12,7 +12,7 @@ from dataclasses import dataclass
 _BARE_CR = re.compile(r"\r(?!\n)")
 
 
-class Refused(Exception):  # noqa: N818 - it says what happened, and no caller made an error
+class Refused(Exception):
     """An edit that is not carried out; the message is the reason, in plain words.
 
     Nothing has been changed when this is raised: every function of this package works on a copy.

@@ -76,9 +76,7 @@ def tokens(text: str, start: int) -> Iterator[Token]:
             if token.type in _SPACE:
                 continue
             (first, column), (last, end) = token.start, token.end
-            yield Token(
-                token.type, token.string, line_starts[first - 1] + column, line_starts[last - 1] + end
-            )
+            yield Token(token.type, token.string, line_starts[first - 1] + column, line_starts[last - 1] + end)
     except (tokenize.TokenError, SyntaxError) as error:
         raise Refused(f"cannot be tokenized: {error}") from None
 
