@@ -101,9 +101,11 @@ def find_consumers(checkout: Checkout, contracts: dict[str, Contract], class_nam
     """
     members = _members(contracts)
     words = {name.encode() for name in members} | {b".model_type\n", b".model_type for"}
+    needles = _needles(words)
     names = frozenset(class_names)
     found = Consumers()
     interfaces = checkout.rel(checkout.interfaces_path)
+    roots = tuple(checkout.rel(root) + "/" for root in checkout.model_roots)
     for path in checkout.python_files(checkout.package):
         rel = checkout.rel(path)
         if rel == interfaces:
@@ -112,9 +114,9 @@ def find_consumers(checkout: Checkout, contracts: dict[str, Contract], class_nam
             data = path.read_bytes()
         except OSError:
             continue
-        in_models = any(root in path.parents for root in checkout.model_roots)
-        dispatches = not in_models and b"__name__" in data and b"get_model_name" in data
-        if not dispatches and not any(word in data for word in words):
+        in_models = rel.startswith(roots)
+        dispatches = not in_models and b"get_model_name" in data
+        if not dispatches and not (any(n in data for n in needles) and any(w in data for w in words)):
             continue
         if in_models and not _calls_from_outside(data, members):
             continue
@@ -133,12 +135,30 @@ def _members(contracts: dict[str, Contract]) -> dict[str, tuple[str, ...]]:
     """Contracts by checker and by method name; a name that several contracts have belongs to each."""
     out: dict[str, list[str]] = {}
     for contract in contracts.values():
-        names = [m.name for m in contract.methods if m.name not in ("forward",)]
+        names = [m.name for m in contract.methods if m.name != "forward" and not m.name.startswith("_")]
         if contract.checker is not None:
             names.append(contract.checker)
         for name in names:
             out.setdefault(name, []).append(contract.name)
     return {name: tuple(owners) for name, owners in out.items()}
+
+
+def _needles(words: Iterable[bytes]) -> list[bytes]:
+    """Fewer strings to search for, one of which stands wherever a word does: pairs of parts that words share."""
+    left = set(words)
+    needles: list[bytes] = []
+    while left:
+        pairs: dict[bytes, set[bytes]] = {}
+        for word in left:
+            parts = word.split(b"_")
+            for first, second in zip(parts, parts[1:], strict=False):
+                pairs.setdefault(first + b"_" + second, set()).add(word)
+        best = max(pairs, key=lambda pair: (len(pairs[pair]), len(pair), pair), default=b"")
+        if not best or len(pairs[best]) < 2 or len(best) < 7:
+            break
+        needles.append(best)
+        left -= pairs[best]
+    return [*needles, *sorted(left)]
 
 
 def _lines_with(data: bytes, words: Iterable[bytes]) -> list[int]:
