@@ -9,6 +9,7 @@ import ast
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal
 
 from analyzer.checkout import Checkout
@@ -27,7 +28,8 @@ class Gate:
     """A call of a contract's checker or of one of its methods, and the object that it is asked of.
 
     ``error`` is the message raised where the check fails, as far as it is constant; ``function`` the name of the
-    function that it stands in; ``needs`` the other contracts that the conditions around it ask for.
+    function that it stands in; ``needs`` the other contracts that the conditions around it ask for; ``positional``
+    and ``keywords`` what it passes.
     """
 
     contract: str
@@ -39,6 +41,8 @@ class Gate:
     error: str = ""
     function: str = ""
     needs: tuple[str, ...] = ()
+    positional: int = 0
+    keywords: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -151,7 +155,7 @@ def _needles(words: Iterable[bytes]) -> list[bytes]:
         pairs: dict[bytes, set[bytes]] = {}
         for word in left:
             parts = word.split(b"_")
-            for first, second in zip(parts, parts[1:], strict=False):
+            for first, second in pairwise(parts):
                 pairs.setdefault(first + b"_" + second, set()).add(word)
         best = max(pairs, key=lambda pair: (len(pairs[pair]), len(pair), pair), default=b"")
         if not best or len(pairs[best]) < 2 or len(best) < 7:
@@ -279,7 +283,10 @@ def _read_call(
         text = ast.unparse(node)
         error = errors.get(node.lineno, "")
         others = tuple(sorted(needs - {owner}))
-        found.gates.append(Gate(owner, name, path, node.lineno, kind, text, error, function.name, others))
+        passed = tuple(k.arg for k in node.keywords if k.arg is not None)
+        found.gates.append(
+            Gate(owner, name, path, node.lineno, kind, text, error, function.name, others, len(node.args), passed)
+        )
 
 
 def _subject(node: ast.expr, function: FunctionNode, unwrapped: frozenset[str]) -> Subject:

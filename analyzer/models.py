@@ -13,7 +13,7 @@ from analyzer.index import ClassInfo, Index
 from analyzer.inner import Inner, find_inner, generates, value_at, with_inner
 from analyzer.interpret import Machine
 from analyzer.registry import Entry, Registry
-from analyzer.values import Arguments, Instance, options
+from analyzer.values import Arguments, ClassValue, Instance, options
 
 Role = Literal["wrapper", "text", "draft", "pooling", "other"]
 Verdict = Literal["works", "broken", "undeclared", "unsupported", "config-dependent", "unknown"]
@@ -72,13 +72,17 @@ class Status:
 
 @dataclass(eq=False)
 class Model:
-    """A registered class, or a wrapper that is not registered."""
+    """A registered class, or a wrapper that is not registered.
+
+    ``becomes`` holds the classes that its own ``__new__`` makes instead of itself: they are what counts.
+    """
 
     cls: ClassInfo
     entries: tuple[Entry, ...]
     role: Role
     inner: tuple[Inner, ...]
     statuses: dict[str, Status] = field(default_factory=dict)
+    becomes: tuple[ClassInfo, ...] = ()
 
     @property
     def architectures(self) -> tuple[str, ...]:
@@ -87,7 +91,7 @@ class Model:
     @property
     def serves(self) -> bool:
         """Whether it generates for a user: not a draft head, not a pooling model."""
-        return self.role in ("wrapper", "text", "other") and generates(self.cls)
+        return self.role in ("wrapper", "text", "other") and generates(self.cls) and not self.becomes
 
 
 def is_delegated(contract: Contract) -> bool:
@@ -140,8 +144,9 @@ class ModelSet:
         for key, entries in self.registry.architectures_of().items():
             cls = self.index.class_by_key(key)
             assert cls is not None
-            self._add(cls, tuple(entries))
-            for made in self._dispatched(cls):
+            becomes = self._dispatched(cls)
+            self._add(cls, tuple(entries), becomes)
+            for made in becomes:
                 known = self.models.get(made.key)
                 self._add(made, (*(known.entries if known else ()), *entries))
         for module in wrapper_modules:
@@ -152,12 +157,15 @@ class ModelSet:
                     if inner:
                         self.models[cls.key] = Model(cls, (), "wrapper", inner)
 
-    def _dispatched(self, cls: ClassInfo) -> list[ClassInfo]:
+    def _dispatched(self, cls: ClassInfo) -> tuple[ClassInfo, ...]:
         """The classes that a class's own ``__new__`` makes instead of itself."""
         made = objects.instantiate(self.machine, cls, Arguments(), None)
-        return [o.cls for o in options(made) if isinstance(o, Instance) and o.cls is not cls]
+        return tuple(o.cls for o in options(made) if isinstance(o, Instance) and o.cls is not cls)
 
-    def _add(self, cls: ClassInfo, entries: tuple[Entry, ...]) -> None:
+    def _add(self, cls: ClassInfo, entries: tuple[Entry, ...], becomes: tuple[ClassInfo, ...] = ()) -> None:
+        if becomes:
+            self.models[cls.key] = Model(cls, entries, "other", (), becomes=becomes)
+            return
         uses = {entry.use for entry in entries}
         if uses <= {"draft"}:
             self.models[cls.key] = Model(cls, entries, "draft", ())
@@ -173,10 +181,13 @@ class ModelSet:
 
     def _evaluate(self, contract: Contract) -> None:
         delegated = is_delegated(contract)
-        models = list(self.models.values())
+        models = [m for m in self.models.values() if not m.becomes]
+        dispatching = [m for m in self.models.values() if m.becomes]
         if not delegated:
             for model in models:
                 model.statuses[contract.name] = self._plain(model, contract)
+            for model in dispatching:
+                model.statuses[contract.name] = self._dispatching(model, contract)
             return
         for model in models:
             if not model.inner:
@@ -187,6 +198,16 @@ class ModelSet:
                 self._reconsider(model.statuses[contract.name], model)
             else:
                 model.statuses[contract.name] = self._status(model, contract)
+        for model in dispatching:
+            model.statuses[contract.name] = self._dispatching(model, contract)
+
+    def _dispatching(self, model: Model, contract: Contract) -> Status:
+        """A class that is never built itself: the class is asked, and the verdict is that of what it becomes."""
+        satisfied = contract.satisfied_by(self.machine, ClassValue(model.cls))
+        verdicts = {self.models[cls.key].statuses[contract.name].verdict for cls in model.becomes}
+        verdict: Verdict = verdicts.pop() if len(verdicts) == 1 else "config-dependent"
+        names = ", ".join(cls.name for cls in model.becomes)
+        return Status(contract, contract.declared_by(model.cls), satisfied, verdict, reason=f"becomes one of {names}")
 
     def _plain(self, model: Model, contract: Contract) -> Status:
         if model.cls not in self._probes:

@@ -33,7 +33,7 @@ class StubMethod(Rule):
             called = [m for m in called if not _is_optional(audit, contract, m)]
             groups: dict[tuple[ClassInfo, str], list[Model]] = {}
             for model in audit.models:
-                if model.role in ("draft", "pooling") or not audit.status(model, contract).satisfied:
+                if model.becomes or model.role in ("draft", "pooling") or not audit.status(model, contract).satisfied:
                     continue
                 for method in called:
                     if _asked(audit, model, contract, method) and _effective_stub(audit, model, contract, method):
@@ -79,7 +79,7 @@ class StubMethod(Rule):
 
 def _is_optional(audit: Audit, contract: Contract, method: ContractMethod) -> bool:
     """Whether most classes that pass the check leave the method alone: a stub that nobody is expected to replace."""
-    passing = [m for m in audit.models if m.role != "draft" and audit.status(m, contract).satisfied]
+    passing = [m for m in audit.models if m.role != "draft" and not m.becomes and audit.status(m, contract).satisfied]
     left = [m for m in passing if _effective_stub(audit, m, contract, method)]
     return len(passing) > 4 and len(left) > len(passing) / 2
 

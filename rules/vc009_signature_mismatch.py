@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from analyzer import objects
 from analyzer.audit import Audit
@@ -29,7 +29,7 @@ class SignatureMismatch(Rule):
             called = [m for m in contract.methods if audit.callers(contract, m.name)]
             seen: set[tuple[ClassInfo, str]] = set()
             for model in audit.models:
-                if model.role == "draft" or not audit.status(model, contract).satisfied:
+                if model.becomes or model.role == "draft" or not audit.status(model, contract).satisfied:
                     continue
                 for method in called:
                     member = objects.class_method(model.cls, method.name)
@@ -39,7 +39,8 @@ class SignatureMismatch(Rule):
                     if objects.is_protocol(owner) or (owner, method.name) in seen:
                         continue
                     seen.add((owner, method.name))
-                    problem = incompatible(method.facts, facts)
+                    passed = {name for gate in audit.callers(contract, method.name) for name in gate.keywords}
+                    problem = incompatible(method.facts, facts, passed)
                     if problem:
                         yield self._report(audit, contract, method, owner, facts, problem)
 
@@ -67,12 +68,13 @@ class SignatureMismatch(Rule):
         )
 
 
-def incompatible(contract: FunctionFacts, override: FunctionFacts) -> str:
+def incompatible(contract: FunctionFacts, override: FunctionFacts, passed: Collection[str]) -> str:
     """Why a call that fits the contract does not fit an override; empty where it does.
 
     Args:
         contract: the contract's method.
         override: the class's.
+        passed: keywords that the checkout's own calls pass; an optional parameter that no call passes may lack.
     """
     if contract.kind != override.kind:
         return f"it is a {override.kind} method, the contract's is a {contract.kind} method"
@@ -83,6 +85,8 @@ def incompatible(contract: FunctionFacts, override: FunctionFacts) -> str:
     expected = contract.parameters[0 if contract.kind == "static" else 1 :]
     for parameter in expected:
         if parameter.kind in ("var_positional", "var_keyword"):
+            continue
+        if not parameter.required and parameter.name not in passed:
             continue
         if parameter.name not in names and "var_keyword" not in takes_any:
             if parameter.kind == "keyword_only" or "var_positional" not in takes_any:
