@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from analyzer import evaluate, objects
+from analyzer import construct, evaluate, members, objects, typechecks
 from analyzer.index import External
 from analyzer.values import (
     Arguments,
@@ -29,7 +29,8 @@ from analyzer.values import (
 )
 
 if TYPE_CHECKING:
-    from analyzer.interpret import Frame, Machine
+    from analyzer.frames import Frame
+    from analyzer.interpret import Machine
 
 Builtin = Callable[[Any, Arguments, Any, int], Value | None]
 
@@ -66,7 +67,7 @@ def instance_of(machine: Machine, value: Value, classes: Value, frame: Frame, li
             return True
         return None if None in answers else False
     if isinstance(classes, ClassValue):
-        return objects.is_instance(machine, value, classes.cls, frame, line)
+        return typechecks.is_instance(machine, value, classes.cls, frame, line)
     if isinstance(classes, ExternalRef):
         seen = {_of_external(option, classes) for option in options(value)}
         return seen.pop() if len(seen) == 1 else None
@@ -81,7 +82,7 @@ def _of_external(value: Value, cls: ExternalRef) -> bool | None:
     if isinstance(value, Instance):
         if any(isinstance(c, External) and c.name == cls.name for c in value.cls.mro):
             return True
-        return None if objects.unknown_base(value.cls) else False
+        return None if members.unknown_base(value.cls) else False
     if isinstance(value, Collection):
         return value.kind == cls.last if cls.last in ("list", "tuple", "set") else None
     if isinstance(value, Const) and cls.last in _TYPES:
@@ -96,7 +97,7 @@ def _hasattr(machine: Machine, arguments: Arguments, frame: Frame, line: int) ->
         return None
     value, name = arguments.positional
     assert isinstance(name, Const)
-    found = objects.has(machine, value, str(name.value), frame, line)
+    found = typechecks.has(machine, value, str(name.value), frame, line)
     return Opaque("", taint=value.taint) if found is None else Const(found)
 
 
@@ -111,7 +112,7 @@ def _getattr(machine: Machine, arguments: Arguments, frame: Frame, line: int) ->
     default = arguments.positional[2]
     out: list[Value] = []
     for option in options(value):
-        present = objects.has(machine, option, str(name.value), frame, line)
+        present = typechecks.has(machine, option, str(name.value), frame, line)
         if present is not False:
             out.append(objects.get(machine, option, str(name.value), frame, line))
         if present is not True:
@@ -137,7 +138,7 @@ def _callable(machine: Machine, arguments: Arguments, frame: Frame, line: int) -
         elif isinstance(option, Const | Collection | Table):
             seen.add(False)
         elif isinstance(option, Instance):
-            seen.add(objects.is_torch_module(option.cls) or None)
+            seen.add(members.is_torch_module(option.cls) or None)
         else:
             seen.add(None)
     del machine, frame, line
@@ -282,7 +283,7 @@ def _of_constant(receiver: Const, name: str, arguments: Arguments) -> Value | No
 
 
 def _of_module(machine: Machine, receiver: Instance, name: str, arguments: Arguments) -> Value | None:
-    objects.prepare(machine, receiver)
+    construct.prepare(machine, receiver)
     if name == "children":
         children = [v for v in receiver.attrs.values() if is_module(v)]
         return Collection("list", [o for v in children for o in (v.options if isinstance(v, OneOf) else (v,))])

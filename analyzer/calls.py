@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyzer import builtin_calls, evaluate, objects
+from analyzer import builtin_calls, construct, evaluate, members
+from analyzer.binding import bind
 from analyzer.facts import FunctionFacts
+from analyzer.frames import Frame
 from analyzer.lower import Expr, walk
 from analyzer.values import (
     Arguments,
@@ -38,7 +40,7 @@ from analyzer.values import (
 )
 
 if TYPE_CHECKING:
-    from analyzer.interpret import Frame, Machine
+    from analyzer.interpret import Machine
 
 BUILDERS = frozenset({"init_vllm_registered_model", "initialize_model"})
 
@@ -82,7 +84,7 @@ def call(
     if isinstance(callee, Function):
         return _function(machine, callee, arguments, frame, line, site)
     if isinstance(callee, ClassValue):
-        return objects.instantiate(machine, callee.cls, arguments, site)
+        return construct.instantiate(machine, callee.cls, arguments, site)
     if isinstance(callee, Instance):
         return _instance(machine, callee, arguments, frame, line)
     if isinstance(callee, ExternalRef):
@@ -121,7 +123,7 @@ def _watched(machine: Machine, instance: Instance) -> Value | None:
 def _instance(machine: Machine, callee: Instance, arguments: Arguments, frame: Frame, line: int) -> Value:
     """``module(...)``: its own ``__call__``, else ``forward`` (torch.nn.Module.__call__)."""
     for name in ("__call__", "forward"):
-        member = objects.class_member(callee.cls, name)
+        member = members.class_member(callee.cls, name)
         if member is not None and isinstance(member[1], FunctionFacts):
             function = Function(member[1], member[0].module, member[0], callee)
             return _function(machine, function, arguments, frame, line, None)
@@ -173,7 +175,7 @@ def _registered(machine: Machine, arguments: Arguments, site: Site) -> Value:
     """An inner model from the registry: by ``model_class``, by architectures, or chosen by the config."""
     cls = arguments.get("model_class")
     if isinstance(cls, ClassValue):
-        return objects.instantiate(machine, cls.cls, Arguments(), site)
+        return construct.instantiate(machine, cls.cls, Arguments(), site)
     architectures = arguments.get("architectures")
     view = arguments.get("vllm_config", 0)
     config = arguments.get("hf_config")
@@ -195,7 +197,7 @@ def _by_architectures(machine: Machine, names: Value, text: str, site: Site) -> 
     for name in constants:
         classes = machine.registry.classes(str(name))
         if classes:
-            made = [objects.instantiate(machine, cls, Arguments(), site) for cls in classes]
+            made = [construct.instantiate(machine, cls, Arguments(), site) for cls in classes]
             for value in made:
                 for option in options(value):
                     if isinstance(option, Instance):
@@ -266,7 +268,6 @@ def marker(machine: Machine, context: Expr, frame: Frame) -> list[Mark] | None:
         return None
     if not any(d.rpartition(".")[2] == "contextmanager" for d in callee.facts.decorators):
         return None
-    from analyzer.interpret import Frame, bind
 
     named = {k: evaluate.evaluate(machine, v, frame) for k, v in context[3] if k}
     positional = tuple(evaluate.evaluate(machine, a, frame) for a in context[2])
@@ -326,7 +327,7 @@ def _descendants(
         if isinstance(t, ClassValue)
     ]
     out: list[str] = []
-    objects.prepare(machine, instance)
+    construct.prepare(machine, instance)
     for name, value in list(instance.attrs.items()):
         for option in options(value):
             if isinstance(option, Instance) and option is not instance and depth < 4:

@@ -12,11 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from analyzer import objects
+from analyzer import construct, members
 from analyzer.contracts import Contract, ContractMethod
 from analyzer.facts import FunctionFacts
+from analyzer.frames import Outcome, Raised, Store
 from analyzer.index import ClassInfo
-from analyzer.interpret import Machine, Outcome, Raised, Store
+from analyzer.interpret import Machine
 from analyzer.values import (
     Arguments,
     BuiltinMethod,
@@ -170,9 +171,9 @@ class Follower:
 
     def method(self, root: Instance, method: ContractMethod, *, pretend: bool) -> MethodResult:
         """Call one of the contract's methods on an object, as a gate does."""
-        objects.prepare(self.machine, root)
-        member = objects.class_method(root.cls, method.name)
-        if member is None and pretend and objects.class_member(root.cls, method.name) is None:
+        construct.prepare(self.machine, root)
+        member = members.class_method(root.cls, method.name)
+        if member is None and pretend and members.class_member(root.cls, method.name) is None:
             member = (method.owner, method.facts)
         if member is None:
             return self._without_method(root, method)
@@ -187,8 +188,8 @@ class Follower:
 
     def _without_method(self, root: Instance, method: ContractMethod) -> MethodResult:
         value = root.attrs.get(method.name)
-        hook = objects.class_member(root.cls, "__getattr__")
-        reason = root.missing_reason or objects.unknown_base(root.cls)
+        hook = members.class_member(root.cls, "__getattr__")
+        reason = root.missing_reason or members.unknown_base(root.cls)
         if value is None and hook is None and not reason:
             return MethodResult(method, "missing", reason=f"{root.cls.name} has no {method.name}")
         return MethodResult(method, "unknown", reason=reason or f"{method.name} is set on the object")
@@ -224,12 +225,12 @@ class Follower:
         return self._captures[key]
 
     def _capture(self, holder: Instance, attribute: str) -> Capture:
-        member = objects.class_method(holder.cls, "forward")
+        member = members.class_method(holder.cls, "forward")
         if member is None:
             return Capture(None, None, holder.cls.line, f"{holder.cls.name} has no forward in the checkout")
         owner, facts = member
         probe = Instance(holder.cls, holder.site, holder.arguments, template=holder, trail=holder.trail)
-        objects.prepare(self.machine, probe)
+        construct.prepare(self.machine, probe)
         probe.attrs[attribute] = Opaque(attribute, taint=frozenset({CAPTURE}))
         self.machine.watched = None
         arguments = Arguments(tuple(Opaque(p.name) for p in facts.parameters[1:] if p.required))
@@ -251,7 +252,7 @@ class Follower:
         """Whether ``root.forward`` returns the holder's result, or item ``part`` of it, as it came."""
         if holder is root or not holder.trail:
             return Handing(True, None, root.cls.line, "the model is its own decoder")
-        member = objects.class_method(root.cls, "forward")
+        member = members.class_method(root.cls, "forward")
         if member is None:
             return Handing(None, None, root.cls.line, f"{root.cls.name} has no forward in the checkout")
         owner, facts = member

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from analyzer import objects
+from analyzer import members, typechecks
 from analyzer.checkout import Checkout
 from analyzer.facts import FunctionFacts, ModuleFacts
+from analyzer.frames import Frame
 from analyzer.index import ClassInfo, Index
-from analyzer.interpret import Frame, Machine
+from analyzer.interpret import Machine
 from analyzer.lower import Expr
 from analyzer.values import Arguments, Function, Value
 
@@ -59,7 +60,7 @@ class Contract:
     def satisfied_by(self, machine: Machine, value: Value) -> bool | None:
         """What the checker returns for an object or class; None where that depends on what is not known."""
         if self.checker_facts is None or self.home is None:
-            return objects.is_instance(machine, value, self.cls, Frame(self.cls.module, None, None, {}), 0)
+            return typechecks.is_instance(machine, value, self.cls, Frame(self.cls.module, None, None, {}), 0)
         outcome = machine.run(Function(self.checker_facts, self.home), Arguments((value,)))
         if outcome.failure is not None:
             return None
@@ -78,9 +79,9 @@ def read_contracts(index: Index, checkout: Checkout) -> dict[str, Contract]:
         return {}
     contracts: dict[str, Contract] = {}
     for cls in index.classes(facts):
-        if objects.is_protocol(cls) and not cls.name.startswith("_"):
+        if members.is_protocol(cls) and not cls.name.startswith("_"):
             contracts[cls.name] = Contract(
-                cls.name, cls, objects.protocol_members(cls), tuple(_methods(cls)), home=facts
+                cls.name, cls, members.protocol_members(cls), tuple(_methods(cls)), home=facts
             )
     for function in facts.functions.values():
         _attach(function, facts, contracts)
@@ -90,7 +91,7 @@ def read_contracts(index: Index, checkout: Checkout) -> dict[str, Contract]:
 def _methods(cls: ClassInfo) -> list[ContractMethod]:
     seen: dict[str, ContractMethod] = {}
     for owner in cls.own_mro:
-        if not objects.is_protocol(owner):
+        if not members.is_protocol(owner):
             continue
         for name, facts in owner.facts.methods.items():
             if name not in seen and not name.startswith("__") and facts.kind != "property":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from analyzer import calls, objects
+from analyzer import calls, compare, members, objects
 from analyzer.index import ClassInfo, External, FunctionRef, Missing, ModuleRef, Target, ValueRef
 from analyzer.lower import Expr, render
 from analyzer.values import (
@@ -30,7 +30,8 @@ from analyzer.values import (
 )
 
 if TYPE_CHECKING:
-    from analyzer.interpret import Frame, Machine
+    from analyzer.frames import Frame
+    from analyzer.interpret import Machine
 
 
 class Imported(Value):
@@ -149,12 +150,12 @@ def attribute(machine: Machine, owner: Value, name: str, frame: Frame, line: int
         value = objects.get(machine, option, name, frame, line)
         (missing if value is UNBOUND else found).append(option if value is UNBOUND else value)
     if not found:
-        detail = f"{objects.described(missing[0])} has no attribute {name!r}"
+        detail = f"{members.described(missing[0])} has no attribute {name!r}"
         if machine.strict:
             raise machine.fail("AttributeError", detail, frame, line)
         return Opaque(name, detail, owner.taint)
     if missing and machine.strict:
-        detail = f"{objects.described(missing[0])} has no attribute {name!r}"
+        detail = f"{members.described(missing[0])} has no attribute {name!r}"
         machine.outcome.possible_failures.append(machine.fail("AttributeError", detail, frame, line))
     return one_of(found)
 
@@ -313,70 +314,7 @@ def _not(machine: Machine, expr: Expr, frame: Frame) -> Value:
 
 def _cmp(machine: Machine, expr: Expr, frame: Frame) -> Value:
     _, left, op, right = expr
-    return compare(op, evaluate(machine, left, frame), evaluate(machine, right, frame))
-
-
-def compare(op: str, left: Value, right: Value) -> Value:
-    """A comparison, decided where both sides are known."""
-    labels = taint_of([left, right])
-    decided: bool | None = None
-    if op in ("Is", "IsNot"):
-        decided = _identical(left, right)
-        if decided is not None and op == "IsNot":
-            decided = not decided
-    elif op in ("Eq", "NotEq") and isinstance(left, Const) and isinstance(right, Const):
-        decided = (left.value == right.value) is (op == "Eq")
-    elif op in ("In", "NotIn") and isinstance(right, Collection | ExternalRef | Opaque | Table):
-        decided = _contains(right, left)
-        if decided is not None and op == "NotIn":
-            decided = not decided
-    elif op in ("Gt", "Lt", "GtE", "LtE") and isinstance(left, Const) and isinstance(right, Const):
-        decided = _ordered(op, left.value, right.value)
-    return Opaque("", taint=labels) if decided is None else Const(decided, labels)
-
-
-def _ordered(op: str, left: Any, right: Any) -> bool | None:
-    try:
-        return bool({"Gt": left > right, "Lt": left < right, "GtE": left >= right, "LtE": left <= right}[op])
-    except TypeError:
-        return None
-
-
-def _identical(left: Value, right: Value) -> bool | None:
-    for one, other in ((left, right), (right, left)):
-        if isinstance(other, Const) and other.value is None:
-            if isinstance(one, Const):
-                return one.value is None
-            if isinstance(one, Instance | ClassValue | Function | Collection | Table | ChosenModel):
-                return False
-            if isinstance(one, OneOf):
-                seen = {_identical(option, other) for option in one.options}
-                return seen.pop() if len(seen) == 1 else None
-            return None
-    if left is right and isinstance(left, Instance):
-        return True
-    if isinstance(left, Instance) and isinstance(right, Instance):
-        return left.trail == right.trail and left.cls is right.cls
-    if isinstance(left, ClassValue) and isinstance(right, ClassValue):
-        return left.cls is right.cls
-    return None
-
-
-def _contains(container: Value, wanted: Value) -> bool | None:
-    if isinstance(container, Collection):
-        if container.empty_global:  # a cache at module level: empty on the first call
-            return False
-        if isinstance(wanted, ClassValue) and all(isinstance(i, ClassValue) for i in container.items):
-            found = any(isinstance(i, ClassValue) and i.cls is wanted.cls for i in container.items)
-            return found or (False if container.complete else None)
-        if container.complete and not container.taint and isinstance(wanted, Const):
-            constants = [i for i in container.items if isinstance(i, Const)]
-            if any(i.value == wanted.value for i in constants):
-                return True
-            return False if len(constants) == len(container.items) else None
-    if isinstance(container, Table) and container.complete and isinstance(wanted, Const):
-        return wanted.value in container.pairs
-    return None
+    return compare.compare(op, evaluate(machine, left, frame), evaluate(machine, right, frame))
 
 
 def _walrus(machine: Machine, expr: Expr, frame: Frame) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from analyzer import objects
+from analyzer import construct, members
 from analyzer.index import ClassInfo
 from analyzer.interpret import Machine
 from analyzer.values import (
@@ -50,7 +50,7 @@ class Inner:
 
 def generates(cls: ClassInfo) -> bool:
     """Whether a class computes logits itself or by inheritance."""
-    return objects.class_member(cls, GENERATES) is not None
+    return members.class_member(cls, GENERATES) is not None
 
 
 def value_at(machine: Machine, root: Instance, attribute: str) -> Value | None:
@@ -59,7 +59,7 @@ def value_at(machine: Machine, root: Instance, attribute: str) -> Value | None:
     for name in attribute.split("."):
         if not isinstance(value, Instance):
             return None
-        objects.prepare(machine, value)
+        construct.prepare(machine, value)
         found = value.attrs.get(name)
         if found is None:
             return None
@@ -73,10 +73,10 @@ def with_inner(machine: Machine, root: Instance, attribute: str, value: Value) -
     owner: Value = root
     for name in path:
         assert isinstance(owner, Instance)
-        objects.prepare(machine, owner)
+        construct.prepare(machine, owner)
         owner = owner.attrs[name]
     assert isinstance(owner, Instance)
-    objects.prepare(machine, owner)
+    construct.prepare(machine, owner)
     before = owner.attrs.get(last)
     if isinstance(value, Instance):
         value.trail = tuple(attribute.split("."))
@@ -94,7 +94,7 @@ def find_inner(machine: Machine, cls: ClassInfo) -> tuple[Inner, ...]:
         machine: the interpreter.
         cls: the class to look at.
     """
-    root = objects.instantiate(machine, cls, Arguments(), None)
+    root = construct.instantiate(machine, cls, Arguments(), None)
     if not isinstance(root, Instance) or root.cls is not cls:
         root = Instance(cls, None, Arguments())
     found = _candidates(machine, root, (), 0)
@@ -122,7 +122,7 @@ def _shown(text: str) -> str:
 
 
 def _candidates(machine: Machine, owner: Instance, path: tuple[str, ...], depth: int) -> dict[str, Value]:
-    objects.prepare(machine, owner)
+    construct.prepare(machine, owner)
     found: dict[str, Value] = {}
     seen: set[int] = set()
     for name, value in owner.attrs.items():
@@ -139,7 +139,7 @@ def _candidates(machine: Machine, owner: Instance, path: tuple[str, ...], depth:
     for name, value in owner.attrs.items():
         for option in options(value):
             inside = isinstance(option, Instance) and machine.index.in_model_roots(option.cls.module.module + ".")
-            if inside and isinstance(option, Instance) and objects.is_torch_module(option.cls):
+            if inside and isinstance(option, Instance) and members.is_torch_module(option.cls):
                 found |= _candidates(machine, option, (*path, name), depth + 1)
     return found
 
@@ -158,7 +158,7 @@ def _is_inner(value: Value, owner: Instance) -> bool:
 
 def _announced(machine: Machine, root: Instance) -> dict[str, Value]:
     """What ``get_language_model`` gives, where that is another object of the checkout."""
-    member = objects.class_member(root.cls, "get_language_model")
+    member = members.class_member(root.cls, "get_language_model")
     if member is None or not hasattr(member[1], "body"):
         return {}
     given = _run(machine, root, "get_language_model")
@@ -170,7 +170,7 @@ def _announced(machine: Machine, root: Instance) -> dict[str, Value]:
 
 
 def _run(machine: Machine, root: Instance, method: str) -> Value:
-    member = objects.class_member(root.cls, method)
+    member = members.class_member(root.cls, method)
     assert member is not None
     owner, facts = member
     outcome = machine.run(Function(facts, owner.module, owner, root), Arguments(), strict=False)  # type: ignore[arg-type]
@@ -181,7 +181,7 @@ def _primary(machine: Machine, root: Instance, found: dict[str, Value]) -> str:
     """The candidate that generation goes to: the one whose logits the wrapper returns."""
     if len(found) == 1:
         return next(iter(found))
-    member = objects.class_member(root.cls, GENERATES)
+    member = members.class_member(root.cls, GENERATES)
     if member is not None:
         owner, facts = member
         function = Function(facts, owner.module, owner, root)  # type: ignore[arg-type]
@@ -190,7 +190,7 @@ def _primary(machine: Machine, root: Instance, found: dict[str, Value]) -> str:
             for attribute, value in found.items():
                 if any(called.instance is option for option in options(value)):
                     return attribute
-    if objects.class_member(root.cls, "get_language_model") is not None:
+    if members.class_member(root.cls, "get_language_model") is not None:
         given = options(_run(machine, root, "get_language_model"))
         for attribute, value in found.items():
             if any(option in given for option in options(value)):

@@ -19,9 +19,7 @@ TIMEOUT = 30.0
 """Seconds that another interpreter has to answer."""
 
 _MARK = "vllm-contracts:"
-_ASK = (
-    "name a tree (vllm-contracts audit PATH), a release (--release 0.33.0) or an interpreter (--python PATH)"
-)
+_ASK = "name a tree (vllm-contracts audit PATH), a release (--release 0.33.0) or an interpreter (--python PATH)"
 _SCRIPT = """\
 from __future__ import annotations
 import json, sys

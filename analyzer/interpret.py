@@ -3,19 +3,19 @@
 The machine follows assignments, attribute access, calls between the checkout's model files, ``isinstance``,
 ``hasattr`` and ``getattr``.  Where a condition cannot be decided, both branches run and their effects are joined.
 In *strict* mode (a contract's method, called as the runner calls it) an attribute that is certainly missing raises
-:class:`Raised`, as Python would; in lenient mode (``__init__``, ``forward``) it becomes an opaque value.
+``Raised``, as Python would; in lenient mode (``__init__``, ``forward``) it becomes an opaque value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
-from analyzer import calls, evaluate, objects
-from analyzer.facts import FunctionFacts, ModuleFacts
-from analyzer.index import ClassInfo, Index
-from analyzer.lower import Block, Expr, Stmt
+from analyzer import binding, calls, construct, evaluate, statements
+from analyzer.facts import ModuleFacts
+from analyzer.frames import FALLS, LEAVES, LOOPS, Called, Frame, Outcome, Raised, Store
+from analyzer.index import Index
+from analyzer.lower import Block, Expr
 from analyzer.registry import Registry
 from analyzer.values import (
     CLEAN,
@@ -38,78 +38,6 @@ from analyzer.values import (
 
 MAX_DEPTH = 30
 MAX_STEPS = 60_000
-
-
-class Raised(Exception):
-    """The interpreted code certainly raises.
-
-    Args:
-        kind: name of the exception's class.
-        detail: its message, as far as it is known.
-        path, line: where.
-    """
-
-    def __init__(self, kind: str, detail: str, path: str, line: int) -> None:
-        super().__init__(f"{kind}: {detail}")
-        self.kind, self.detail, self.path, self.line = kind, detail, path, line
-
-
-@dataclass
-class Store:
-    """An attribute that was set on an object, ``maybe`` if under a condition that could not be decided."""
-
-    instance: Instance
-    attribute: str
-    value: Value
-    path: str
-    line: int
-    maybe: bool
-
-
-@dataclass
-class Called:
-    """A method of an object that was entered: which class defines it, and where it was called."""
-
-    instance: Instance
-    owner: ClassInfo
-    function: FunctionFacts
-    path: str
-    line: int
-
-
-@dataclass
-class Outcome:
-    """What running a method gave."""
-
-    returns: list[tuple[Value, str, int]] = field(default_factory=list)
-    failure: Raised | None = None
-    possible_failures: list[Raised] = field(default_factory=list)
-    stores: list[Store] = field(default_factory=list)
-    called: list[Called] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)
-
-    @property
-    def value(self) -> Value:
-        return one_of([value for value, _, _ in self.returns]) if self.returns else Const(None)
-
-
-@dataclass
-class Frame:
-    """One activation of a function."""
-
-    module: ModuleFacts
-    function: FunctionFacts | None
-    owner: ClassInfo | None
-    env: dict[str, Value]
-    receiver: Value | None = None
-    returns: list[tuple[Value, str, int]] = field(default_factory=list)
-
-    @property
-    def path(self) -> str:
-        return self.module.path
-
-
-FALLS, LEAVES, LOOPS = 0, 1, 2  # how a block ends: falls through, returns or raises, breaks or continues
 
 
 class Machine:
@@ -178,7 +106,7 @@ class Machine:
             return Opaque(f"{facts.name}()", f"{facts.name} {why}", taint_of(arguments))
         if isinstance(function.receiver, Instance) and function.owner is not None and caller is not None:
             self.outcome.called.append(Called(function.receiver, function.owner, facts, caller.path, line))
-        env = bind(self, function, arguments)
+        env = binding.bind(self, function, arguments)
         frame = Frame(function.module, facts, function.owner, env, function.receiver)
         self.stack.append(mark)
         try:
@@ -201,14 +129,14 @@ class Machine:
 
     # -- statements --------------------------------------------------------------------------------
 
-    def block(self, statements: Block, frame: Frame) -> int:
+    def block(self, body: Block, frame: Frame) -> int:
         """Run statements in order; returns how the block ends."""
-        for statement in statements:
+        for statement in body:
             self.steps += 1
             if self.steps > MAX_STEPS:
                 self.outcome.unknown.append("too long to be followed")
                 return FALLS
-            ending = _RUN[statement[0]](self, statement, frame)
+            ending = statements.run(self, statement, frame)
             if ending != FALLS:
                 return ending
         return FALLS
@@ -311,7 +239,7 @@ class Machine:
     ) -> None:
         """``instance.name = value``, noted among the effects of the run."""
         if not any(instance is b for b in self.building):
-            objects.prepare(self, instance)
+            construct.prepare(self, instance)
         for option in options(value):
             if isinstance(option, Instance) and not option.trail and option is not instance:
                 option.trail = (*instance.trail, name)
@@ -379,7 +307,7 @@ def _empty_container(call: Expr) -> bool:
 
 
 def _model_members(index: Index) -> frozenset[str]:
-    """Methods that every registered model has: those of the Protocols in ``interfaces_base.py``, beside the contracts'."""
+    """Methods that every registered model has: those of the Protocols in ``interfaces_base.py``."""
     home = index.checkout.interfaces_path.with_name("interfaces_base.py")
     facts = index.module(index.checkout.module_name(home)) if home.is_file() else None
     return frozenset(name for cls in facts.classes for name in cls.methods) if facts else frozenset()
@@ -395,191 +323,3 @@ def _join(states: list[dict[str, Value]]) -> dict[str, Value]:
                 out[name] = one_of(s[name] for s in states if name in s)
             del value
     return out
-
-
-def bind(machine: Machine, function: Function, arguments: Arguments) -> dict[str, Value]:
-    """Arguments to parameters; defaults are evaluated in the defining module."""
-    facts = function.facts
-    positional = list(arguments.positional)
-    if function.receiver is not None and facts.kind != "static":
-        positional.insert(0, function.receiver)
-    env: dict[str, Value] = {}
-    home = Frame(function.module, None, function.owner, {})
-    used = set()
-    for parameter in facts.parameters:
-        name = parameter.name
-        if parameter.kind == "var_positional":
-            env[name] = Collection("tuple", positional, complete=True)
-            positional = []
-        elif parameter.kind == "var_keyword":
-            rest = [v for k, v in arguments.keywords.items() if k not in used]
-            env[name] = Opaque(f"**{name}", taint=taint_of(rest))
-        elif parameter.kind != "keyword_only" and positional:
-            env[name] = positional.pop(0)
-        elif name in arguments.keywords:
-            used.add(name)
-            env[name] = arguments.keywords[name]
-        elif parameter.default is not None:
-            env[name] = machine.eval(parameter.default, home)
-        else:
-            env[name] = Opaque(name)
-    return env
-
-
-# -- statement forms -------------------------------------------------------------------------------
-
-
-def _assign(machine: Machine, statement: Stmt, frame: Frame) -> int:
-    _, line, targets, value, column = statement
-    found = machine.eval(value, frame)
-    for target in targets:
-        machine.assign(target, found, frame, line, column)
-    return FALLS
-
-
-def _augment(machine: Machine, statement: Stmt, frame: Frame) -> int:
-    _, line, target, value = statement
-    added = machine.eval(value, frame)
-    old = machine.eval(target, frame) if target[0] == "name" else Opaque("")
-    labels = taint_of([added]) | machine.control
-    if isinstance(old, Collection):
-        old.taint |= labels
-        old.complete = False
-    else:
-        machine.assign(target, Opaque("", taint=taint_of([old]) | labels), frame, line, 0)
-    return FALLS
-
-
-def _return(machine: Machine, statement: Stmt, frame: Frame) -> int:
-    value = Const(None) if statement[2] is None else machine.eval(statement[2], frame)
-    frame.returns.append((value, frame.path, statement[1]))
-    return LEAVES
-
-
-def _if(machine: Machine, statement: Stmt, frame: Frame) -> int:
-    _, _, test, body, orelse = statement
-    decided = machine.eval(test, frame)
-    truth = machine.truth(decided)
-    if truth is not None:
-        return machine.block(body if truth else orelse, frame)
-    return machine.fork([body, orelse], frame, taint_of([decided]))
-
-
-def _for(machine: Machine, statement: Stmt, frame: Frame) -> int:
-    _, line, target, iterable, body, orelse = statement
-    sequence = machine.eval(iterable, frame)
-    if isinstance(sequence, Collection) and sequence.complete and len(sequence.items) <= 16:
-        for value in list(sequence.items):
-            machine.assign(target, value, frame, line, 0)
-            if machine.block(body, frame) == LEAVES:
-                return LEAVES
-        return machine.block(orelse, frame)
-    element = evaluate.element(sequence)
-    machine.assign(target, element, frame, line, 0)
-    machine.fork([body, ()], frame, CLEAN)
-    return machine.block(orelse, frame)
-
-
-def _while(machine: Machine, statement: Stmt, frame: Frame) -> int:
-    _, _, test, body, orelse = statement
-    machine.eval(test, frame)
-    machine.fork([body, ()], frame, CLEAN)
-    return machine.block(orelse, frame)
-
-
-def _with(machine: Machine, statement: Stmt, frame: Frame) -> int:
-    _, line, items, body = statement
-    marks = []
-    for context, target in items:
-        mark = calls.marker(machine, context, frame)
-        if mark is not None:
-            marks.append(mark)
-        value = machine.eval(context, frame) if mark is None else Opaque("")
-        if target is not None:
-            machine.assign(target, evaluate.entered(value), frame, line, 0)
-    ending = machine.block(body, frame)
-    for mark in marks:
-        calls.apply_marker(machine, mark)
-    return ending
-
-
-def _try(machine: Machine, statement: Stmt, frame: Frame) -> int:
-    _, _, body, handlers, orelse, final = statement
-    try:
-        ending = machine.block(body, frame)
-        if ending == FALLS:
-            ending = machine.block(orelse, frame)
-    except Raised as raised:
-        handler = _handler(handlers, raised.kind)
-        if handler is None:
-            raise
-        ending = machine.block(handler, frame)
-    done = machine.block(final, frame)
-    return ending if done == FALLS else done
-
-
-def _handler(handlers: tuple[tuple[Expr | None, Block], ...], kind: str) -> Block | None:
-    broad = {"Exception", "BaseException"}
-    for caught, body in handlers:
-        if caught is None:
-            return body
-        names = caught[2] if caught[0] == "seq" else (caught,)
-        if any(name[0] == "name" and name[1] in {kind, *broad} for name in names):
-            return body
-    return None
-
-
-def _raise(machine: Machine, statement: Stmt, frame: Frame) -> int:
-    _, line, raised = statement
-    kind, detail = evaluate.exception(machine, raised, frame)
-    raise machine.fail(kind, detail, frame, line)
-
-
-def _assert(machine: Machine, statement: Stmt, frame: Frame) -> int:
-    _, line, test, message = statement
-    holds = machine.truth(machine.eval(test, frame))
-    if holds is False:
-        detail = evaluate.text_of(machine, message, frame)
-        if machine.strict:
-            raise machine.fail("AssertionError", detail, frame, line)
-    elif holds is None and machine.strict:
-        machine.outcome.possible_failures.append(
-            machine.fail("AssertionError", evaluate.text_of(machine, message, frame), frame, line)
-        )
-    return FALLS
-
-
-def _import(_machine: Machine, statement: Stmt, frame: Frame) -> int:
-    for local, module, attribute in statement[2]:
-        frame.env[local] = evaluate.Imported(module, attribute)
-    return FALLS
-
-
-def _expr(machine: Machine, statement: Stmt, frame: Frame) -> int:
-    machine.eval(statement[2], frame)
-    return FALLS
-
-
-def _local(_machine: Machine, statement: Stmt, frame: Frame) -> int:
-    frame.env[statement[2]] = Opaque(statement[2], "defined inside a function")
-    return FALLS
-
-
-_RUN = {
-    "assign": _assign,
-    "annotate": lambda *_: FALLS,
-    "augment": _augment,
-    "expr": _expr,
-    "return": _return,
-    "if": _if,
-    "for": _for,
-    "while": _while,
-    "with": _with,
-    "try": _try,
-    "raise": _raise,
-    "assert": _assert,
-    "import": _import,
-    "def": _local,
-    "break": lambda *_: LOOPS,
-    "continue": lambda *_: LOOPS,
-}

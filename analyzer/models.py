@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from analyzer import objects
+from analyzer import construct, members
 from analyzer.chains import Chain, Follower, configures
 from analyzer.contracts import Contract
 from analyzer.index import ClassInfo, Index
@@ -152,14 +152,14 @@ class ModelSet:
         for module in wrapper_modules:
             facts = self.index.module(module)
             for cls in self.index.classes(facts) if facts is not None else ():
-                if cls.key not in self.models and objects.is_torch_module(cls) and generates(cls):
+                if cls.key not in self.models and members.is_torch_module(cls) and generates(cls):
                     inner = find_inner(self.machine, cls)
                     if inner:
                         self.models[cls.key] = Model(cls, (), "wrapper", inner)
 
     def _dispatched(self, cls: ClassInfo) -> tuple[ClassInfo, ...]:
         """The classes that a class's own ``__new__`` makes instead of itself."""
-        made = objects.instantiate(self.machine, cls, Arguments(), None)
+        made = construct.instantiate(self.machine, cls, Arguments(), None)
         return tuple(o.cls for o in options(made) if isinstance(o, Instance) and o.cls is not cls)
 
     def _add(self, cls: ClassInfo, entries: tuple[Entry, ...], becomes: tuple[ClassInfo, ...] = ()) -> None:
@@ -219,7 +219,7 @@ class ModelSet:
 
     def instance(self, cls: ClassInfo) -> Instance:
         """A new object of exactly this class (whatever its ``__new__`` would make)."""
-        made = objects.instantiate(self.machine, cls, Arguments(), None)
+        made = construct.instantiate(self.machine, cls, Arguments(), None)
         if isinstance(made, Instance) and made.cls is cls:
             return made
         return Instance(cls, None, Arguments())
@@ -323,7 +323,7 @@ class ModelSet:
 
     def _keeps(self, decoder: Instance, contract: Contract) -> str:
         """The attribute of a decoder under which others of this checkout keep the layers, or empty."""
-        objects.prepare(self.machine, decoder)
+        construct.prepare(self.machine, decoder)
         for name in sorted(self.capture_attributes.get(contract.name, ())):
             if name in decoder.attrs:
                 return name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analyzer import evidence, objects, repair
+from analyzer import construct, evidence, members, repair
 from analyzer.audit import Audit
 from analyzer.contracts import Contract, ContractMethod
 from analyzer.facts import FunctionFacts
@@ -107,23 +107,23 @@ def _effective_stub(audit: Audit, model: Model, contract: Contract, method: Cont
         results = [m for a in status.alternatives for m in a.outer.methods if m.method is method]
         lacking = bool(model.inner) and not any(a.supported for a in status.alternatives)
         return bool(results) and not lacking and all(m.how == "stub" for m in results)
-    member = objects.class_member(model.cls, method.name)
+    member = members.class_member(model.cls, method.name)
     if member is None or not isinstance(member[1], FunctionFacts) or member[1].stub != "returns-none":
         return False
-    if not objects.is_protocol(member[0]):
+    if not members.is_protocol(member[0]):
         return False  # a stub of its own is somebody's decision
     on_instance = any(g.subject == "outer model" for g in audit.callers(contract, method.name))
     if on_instance:
         instance = audit.model_set.instance(model.cls)
-        objects.prepare(audit.model_set.machine, instance)
-        if method.name in instance.attrs or instance.missing_reason or objects.unknown_base(model.cls):
+        construct.prepare(audit.model_set.machine, instance)
+        if method.name in instance.attrs or instance.missing_reason or members.unknown_base(model.cls):
             return False
     return True
 
 
 def _declaring(cls: ClassInfo, contract: Contract) -> ClassInfo:
     """The class farthest up the linearisation that brings the contract in."""
-    holders = [c for c in cls.own_mro if c.derives_from(contract.cls) and not objects.is_protocol(c)]
+    holders = [c for c in cls.own_mro if c.derives_from(contract.cls) and not members.is_protocol(c)]
     return holders[-1] if holders else cls
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from analyzer import objects
+from analyzer import members
 from analyzer.audit import Audit
 from analyzer.contracts import Contract, ContractMethod
 from analyzer.facts import FunctionFacts
@@ -74,7 +74,7 @@ def _classes(audit: Audit) -> list[ClassInfo]:
     for model in audit.models:
         for cls in (model.cls, *(i.cls for i in model.inner if i.cls is not None)):
             for owner in cls.own_mro:
-                if not objects.is_protocol(owner):
+                if not members.is_protocol(owner):
                     seen.setdefault(owner)
     return list(seen)
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from analyzer.audit import Audit
 from analyzer.contracts import Contract
+from analyzer.dispatch import AllowList
 from analyzer.findings import AddListItem, Finding, Fix, GateUse, Link
-from analyzer.gates import AllowList
 from analyzer.index import ClassInfo
 from analyzer.models import Model, Status
 from rules._rule import Rule

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from analyzer import objects
+from analyzer import members
 from analyzer.audit import Audit
 from analyzer.contracts import Contract, ContractMethod
 from analyzer.facts import FunctionFacts
@@ -32,11 +32,11 @@ class SignatureMismatch(Rule):
                 if model.becomes or model.role == "draft" or not audit.status(model, contract).satisfied:
                     continue
                 for method in called:
-                    member = objects.class_method(model.cls, method.name)
+                    member = members.class_method(model.cls, method.name)
                     if member is None:
                         continue
                     owner, facts = member
-                    if objects.is_protocol(owner) or (owner, method.name) in seen:
+                    if members.is_protocol(owner) or (owner, method.name) in seen:
                         continue
                     seen.add((owner, method.name))
                     passed = {name for gate in audit.callers(contract, method.name) for name in gate.keywords}

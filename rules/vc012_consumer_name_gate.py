@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from analyzer.audit import Audit
 from analyzer.contracts import Contract
+from analyzer.dispatch import NameArm, NameGate
 from analyzer.findings import AddListItem, Finding, Fix, GateUse, Link
-from analyzer.gates import NameArm, NameGate
 from analyzer.models import Model
 from rules._rule import Rule
 

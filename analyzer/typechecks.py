@@ -1,0 +1,90 @@
+"""``hasattr`` and ``isinstance``, for the interpreter, Protocols included."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analyzer import evaluate, members, objects
+from analyzer.facts import FunctionFacts
+from analyzer.frames import Frame, Raised
+from analyzer.index import ClassInfo, External
+from analyzer.values import (
+    ChosenModel,
+    ClassValue,
+    Collection,
+    Const,
+    ForwardResult,
+    Function,
+    Instance,
+    ModuleValue,
+    Opaque,
+    Table,
+    Value,
+    options,
+)
+
+if TYPE_CHECKING:
+    from analyzer.interpret import Machine
+
+
+def has(machine: Machine, value: Value, name: str, frame: Frame, line: int) -> bool | None:
+    """``hasattr``; None where it depends on what is not known."""
+
+    seen: set[bool | None] = set()
+    for option in options(value):
+        try:
+            found = objects.get(machine, option, name, frame, line)
+        except Raised as raised:
+            if raised.kind != "AttributeError":
+                raise
+            seen.add(False)
+            continue
+        if found is evaluate.UNBOUND:
+            seen.add(False)
+        elif isinstance(option, Instance) and name in option.maybe and members.class_member(option.cls, name) is None:
+            seen.add(None)
+        elif isinstance(option, Instance | ClassValue):
+            seen.add(None if isinstance(found, Opaque) and found.reason and name not in _own(option) else True)
+        elif isinstance(option, ChosenModel) and name in machine.model_members:
+            seen.add(True)
+        else:
+            seen.add(True if isinstance(option, Collection | ModuleValue) else None)
+    return seen.pop() if len(seen) == 1 else None
+
+
+def _own(value: Value) -> dict[str, Value]:
+    return value.attrs if isinstance(value, Instance) else {}
+
+
+def is_instance(machine: Machine, value: Value, cls: ClassInfo, frame: Frame, line: int) -> bool | None:
+    """``isinstance(value, cls)`` as CPython 3.11 answers it, Protocols included."""
+    seen: set[bool | None] = set()
+    for option in options(value):
+        if isinstance(option, Instance) and option.cls.derives_from(cls):
+            seen.add(True)
+        elif isinstance(option, Instance | ClassValue) and members.is_protocol(cls):
+            seen.add(_conforms(machine, option, cls, frame, line))
+        elif isinstance(option, Instance):
+            seen.add(None if any(not isinstance(c, ClassInfo | External) for c in option.cls.mro) else False)
+        elif isinstance(option, Const | Collection | Table | ClassValue | Function | ModuleValue | ForwardResult):
+            seen.add(False)
+        else:
+            seen.add(None)
+    return seen.pop() if len(seen) == 1 else None
+
+
+def _conforms(machine: Machine, value: Value, cls: ClassInfo, frame: Frame, line: int) -> bool | None:
+    answer: bool | None = True
+    for name in members.protocol_members(cls):
+        present = has(machine, value, name, frame, line)
+        if present and members.class_member(cls, name) is not None:
+            found = objects.get(machine, value, name, frame, line)
+            member = members.class_member(cls, name)
+            blocked = isinstance(found, Const) and found.value is None
+            if blocked and member is not None and isinstance(member[1], FunctionFacts):
+                return False  # a method blocked by None
+        if present is False:
+            return False
+        if present is None:
+            answer = None
+    return answer
