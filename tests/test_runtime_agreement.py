@@ -1,0 +1,52 @@
+"""Static answers against what Python really returned.
+
+``tests/data/runtime-*.json`` holds, for every class in a release's registry and every checker that takes a class,
+what that release answered when it was imported (with CPU torch and stand-ins for missing third-party modules):
+``1``, ``0`` or ``.`` (raised).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from analyzer.values import ClassValue
+
+from tests import releases
+
+DATA = Path(__file__).parent / "data"
+RELEASES = ["0.11.0", "0.16.0", "0.20.2", "0.33.0"]
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("version", RELEASES)
+def test_every_checker_answers_for_every_class_as_python_did(version: str) -> None:
+    recorded = json.loads((DATA / f"runtime-{version}.json").read_text())
+    audit = releases.read(version)
+    by_checker = {c.checker: c for c in audit.contracts.values() if c.checker}
+    wrong: list[str] = []
+    compared = 0
+    for key, answers in recorded["classes"].items():
+        cls = audit.index.class_by_key(key)
+        assert cls is not None, f"{key} is registered in {version} and was not found"
+        for checker, answer in zip(recorded["checkers"], answers, strict=True):
+            contract = by_checker.get(checker)
+            if contract is None or answer == ".":
+                continue
+            compared += 1
+            said = contract.satisfied_by(audit.model_set.machine, ClassValue(cls))
+            if bool(said) is not (answer == "1"):
+                wrong.append(f"{checker}({key}) was {answer}, static {said}")
+    assert not wrong
+    assert compared > 2000
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("version", ["0.16.0", "0.33.0"])
+def test_nearly_every_registered_class_gets_a_verdict_and_the_others_a_reason(version: str) -> None:
+    models = [m for m in releases.report(version).models if m.architectures]
+    statuses = [m.statuses["SupportsEagle3"] for m in models]
+    unknown = [s for s in statuses if s.verdict == "unknown"]
+    assert len(unknown) < 0.05 * len(statuses)
+    assert all(s.reason for s in unknown)
