@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from analyzer import repair
 from analyzer.audit import Audit
 from analyzer.chains import Chain, MethodResult
 from analyzer.contracts import Contract
@@ -25,7 +26,7 @@ def chain_links(
         check_link(model, status, alternative),
         *inner_links(alternative, status.contract),
         *(method_link(result) for result in chain.methods),
-        *decoder_links(chain, alternative),
+        *decoder_links(audit, chain, alternative),
     )
 
 
@@ -116,19 +117,26 @@ def _place(trail: tuple[str, ...]) -> str:
     return ".".join(("self", *trail))
 
 
-def decoder_links(chain: Chain, alternative: Alternative) -> list[Link]:
-    """The decoder, whether it collects, and whether the result comes back as it was."""
-    holder, capture = chain.holder, chain.capture
-    if holder is None and alternative.own is not None:
-        holder, capture = alternative.own.holder, alternative.own.capture
+def decoder_links(audit: Audit, chain: Chain, alternative: Alternative) -> list[Link]:
+    """The decoder, whether it collects, and whether the result comes back as it was.
+
+    Where the chain does not reach it, the decoder is the one that the inner model's own methods reach.
+    """
+    holder, capture, handing = chain.holder, chain.capture, chain.handing
+    inner, own = alternative.inner, alternative.own
+    trail = holder.trail if holder is not None else ()
+    if holder is None and own is not None and own.holder is not None and inner is not None:
+        holder, capture = own.holder, own.capture
+        trail = (*inner.attribute.split("."), *own.holder.trail)
+        handing = repair.handed_on(audit, alternative)
     if holder is None:
         return []
     cls = holder.cls
-    links = [Link("decoder", True, cls.path, cls.line, f"the decoder is {_place(holder.trail)}, a {cls.name}")]
+    links = [Link("decoder", True, cls.path, cls.line, f"the decoder is {_place(trail)}, a {cls.name}")]
     if capture is not None:
         owner = capture.owner or cls
         links.append(Link("capture", capture.ok, owner.path, capture.line, capture.detail))
-    if chain.handing is not None:
-        owner = chain.handing.owner or chain.root.cls
-        links.append(Link("forward", chain.handing.ok, owner.path, chain.handing.line, chain.handing.detail))
+    if handing is not None:
+        owner = handing.owner or chain.root.cls
+        links.append(Link("forward", handing.ok, owner.path, handing.line, handing.detail))
     return links
