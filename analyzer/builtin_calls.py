@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from analyzer import construct, evaluate, members, objects, typechecks
-from analyzer.index import External
+from analyzer.index import ClassInfo, External
 from analyzer.values import (
     Arguments,
     BuiltinMethod,
@@ -152,13 +152,22 @@ def _type(machine: Machine, arguments: Arguments, frame: Frame, line: int) -> Va
 
 
 def _len(machine: Machine, arguments: Arguments, frame: Frame, line: int) -> Value | None:
-    del machine, frame, line
     value = arguments.positional[0] if arguments.positional else None
     if isinstance(value, Collection) and value.complete:
         return Const(len(value.items), value.deep_taint)
+    if isinstance(value, Instance) and machine.strict and not _may_have_len(value):
+        raise machine.fail("TypeError", f"object of type {value.cls.name!r} has no len()", frame, line)
     if isinstance(value, ForwardResult):  # hidden states and auxiliary states
         return Const(value.part + 1)
     return None
+
+
+def _may_have_len(value: Instance) -> bool:
+    """Whether an object can have a length: its own ``__len__``, or a base (``nn.ModuleList``) that is not seen."""
+    if members.class_member(value.cls, "__len__") is not None:
+        return True
+    plain = (*members.MODULE_CLASSES, "builtins.object")
+    return any(not isinstance(c, ClassInfo) and getattr(c, "name", "") not in plain for c in value.cls.mro)
 
 
 def _sequence(kind: str) -> Builtin:
