@@ -69,8 +69,11 @@ class ConfigGate(Rule):
 
 
 def _text_model(model: Model, status: Status) -> ClassInfo | None:
-    """The class whose configuration is asked, for a model that works but for the list; else None."""
-    if status.verdict != "works":
+    """The class whose configuration is asked, for a model that works or can be repaired but for the list."""
+    if status.verdict == "undeclared":  # it would work once its declaration is repaired
+        if not all((a.own or a.repaired).ok or a.repaired.capture for a in status.alternatives):
+            return None
+    elif status.verdict != "works":
         return None
     if not model.inner:
         return model.cls if model.role == "text" else None
