@@ -32,7 +32,8 @@ def apply_edits(text: str, edits: Sequence[Edit], line_length: int | None = None
     """Carry out the edits of one file, together or not at all.
 
     Appending to literals comes first, from the bottom up, because those edits name lines of the text as it is
-    given; then imports, because they settle the local names that bases and methods use.
+    given; then imports, because they settle the local names that bases and methods use; bases come last,
+    because methods can shorten the header's line (``class A: ...``).
 
     Args:
         text: the source.
@@ -40,7 +41,7 @@ def apply_edits(text: str, edits: Sequence[Edit], line_length: int | None = None
         line_length: the line length to keep; by default what the formatter of such a file uses.
 
     Returns:
-        The new text, and the edits as they were carried out: in order, with local names, and with the lines of
+        The new text, and the edits as they were carried out: with local names, and with the lines of
         the new text.
 
     Raises:
@@ -56,7 +57,7 @@ def apply_edits(text: str, edits: Sequence[Edit], line_length: int | None = None
         users = [edit.cls for edit in edits if isinstance(edit, AddBase) and edit.base == wanted.name]
         text, names[wanted.name] = ensure_import(text, wanted.path, wanted.module, wanted.name, line_length, users)
     done: list[Edit] = [*imports]
-    for edit in edits:
+    for edit in sorted(edits, key=lambda edit: isinstance(edit, AddBase)):
         if not isinstance(edit, AddListItem | AddImport):
             localised = with_local_names(edit, names)
             text = _apply_to_class(text, localised, line_length)

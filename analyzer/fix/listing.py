@@ -87,8 +87,7 @@ class _Insertion:
     def candidates(self) -> Iterator[list[Splice]]:
         at = self.at
         if not self.items:
-            yield self._into_empty()
-            yield [Splice(at.start, at.end, self._hugged())]
+            yield from self._into_empty()
         elif "\n" not in self.text[at.start : at.end]:
             yield self._inline()
             if self.module.aligned:
@@ -99,18 +98,24 @@ class _Insertion:
         elif not at.opener:  # lines joined by backslashes
             yield self._inline()
         elif self._starts_on_own_line():
-            if self._is_hugged():
-                yield self._inline()
-                if not at.comments:
-                    yield [Splice(at.start, at.end, self._exploded())]
-            yield self._own_line()
+            yield from self._between_brackets()
         else:
             yield self._inline()
             if self.next:
                 yield [Splice(self.next.start, self.next.start, f"{self.item}, ")]
             if not at.comments and not any("\n" in source for source in self._sources()):
                 yield self._refilled()
-            yield self._own_line()
+            yield self._own_line(at.trailing_comma)
+
+    def _between_brackets(self) -> Iterator[list[Splice]]:
+        if not self._is_hugged():
+            yield self._own_line(self.at.trailing_comma)
+        elif self._has_inner_comments():
+            yield self._own_line(trailing_comma=True)
+        else:
+            yield self._inline()
+            rows = f",{self.newline}{self._row_indent()}".join(self._sources())
+            yield [Splice(self.items[0].start, self.items[-1].end, f"{rows},")]
 
     # -- the shape of the list
 
@@ -121,17 +126,25 @@ class _Insertion:
         entries = self.text[self.items[0].start : self.items[-1].end]
         return "\n" not in entries and not self.at.trailing_comma
 
+    def _has_inner_comments(self) -> bool:
+        """Whether there are comments below the opening bracket's line: with them, one entry a line is right."""
+        return any("\n" in self.text[self.at.start : comment] for comment in self.at.comments)
+
     def _sources(self) -> list[str]:
         sources = [self.text[item.start : item.end] for item in self.items]
         return [*sources[: self.index], self.item, *sources[self.index :]]
 
     # -- ways to insert
 
-    def _into_empty(self) -> list[Splice]:
-        start = self.at.start + len(self.at.opener)
-        if self.at.comments:
-            return [Splice(start, start, self.item + ("  " if self.text[start] == "#" else ""))]
-        return [Splice(start, self.at.end - len(self.at.closer), self.item)]
+    def _into_empty(self) -> Iterator[list[Splice]]:
+        start, close = self.at.start + len(self.at.opener), self.at.end - len(self.at.closer)
+        if self.at.comments:  # then the closing bracket begins its line
+            line = self.text.rfind("\n", 0, close) + 1
+            row = f"{self.indent}{self.module.indent_unit}{self.item}{self.newline}"
+            yield [Splice(line, line, row)]
+        else:
+            yield [Splice(start, close, self.item)]
+            yield [Splice(self.at.start, self.at.end, self._hugged())]
 
     def _inline(self) -> list[Splice]:
         if self.previous is None:
@@ -161,15 +174,16 @@ class _Insertion:
     def _closer(self) -> str:
         return self.at.closer or ")"
 
-    def _own_line(self) -> list[Splice]:
+    def _own_line(self, trailing_comma: bool) -> list[Splice]:
         """On a line of its own, after the previous entry and any comment behind it."""
         splices: list[Splice] = []
+        last = self.items[-1]
+        if last.comma is None and (trailing_comma or not self.next):
+            splices.append(Splice(last.end, last.end, ","))
         anchor = self.at.start + len(self.at.opener)
         if self.previous:
             anchor = self.previous.end if self.previous.comma is None else self.previous.comma + 1
-            if self.previous.comma is None:
-                splices.append(Splice(anchor, anchor, ","))
-        comma = "," if self.next or self.at.trailing_comma else ""
+        comma = "," if self.next or trailing_comma else ""
         if rest := _REST_IS_COMMENT.match(self.text, anchor):
             row = f"{self._row_indent()}{self.item}{comma}{self.newline}"
             return [*splices, Splice(rest.end(), rest.end(), row)]

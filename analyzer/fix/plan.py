@@ -205,8 +205,9 @@ def _outcomes(edit: Edit) -> Iterator[tuple[tuple[str, str, str], str]]:
             yield (edit.path, edit.cls, parse_method(source).name), ast.dump(parse_method(source))
     elif isinstance(edit, ReplaceMethod):
         method = parse_method(edit.source)
-        yield (edit.path, edit.cls, edit.method), "removed"
         yield (edit.path, edit.cls, method.name), ast.dump(method)
+        if method.name != edit.method:
+            yield (edit.path, edit.cls, edit.method), "removed"
     elif isinstance(edit, RenameMethod):
         yield (edit.path, edit.cls, edit.old), f"renamed to {edit.new}"
         yield (edit.path, edit.cls, edit.new), f"renamed from {edit.old}"

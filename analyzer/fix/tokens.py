@@ -41,7 +41,7 @@ class Listing:
         opener: the opening bracket, or nothing.
         closer: the closing bracket, or nothing.
         items: in order.
-        comments: whether there are any between the brackets.
+        comments: where those between the brackets begin.
     """
 
     start: int
@@ -49,7 +49,7 @@ class Listing:
     opener: str
     closer: str
     items: tuple[Item, ...]
-    comments: bool
+    comments: tuple[int, ...]
 
     @property
     def trailing_comma(self) -> bool:
@@ -96,12 +96,12 @@ def _scan(text: str, start: int, end: int, depth: int) -> Listing:
     items: list[Item] = []
     first: Token | None = None
     last: Token | None = None
-    comments = False
+    comments: list[int] = []
     for token in tokens(text, start):
         if bare and token.start >= end:
             break  # the list was the last thing in the text
         if token.type == tokenize.COMMENT:
-            comments = True
+            comments.append(token.start)
             continue
         if token.type == tokenize.OP and token.string in "([{":
             depth += 1
@@ -123,7 +123,7 @@ def _scan(text: str, start: int, end: int, depth: int) -> Listing:
     if first and last:
         items.append(Item(first.start, last.end, None))
     opener, closer = ("", "") if bare else (text[start], text[end - 1])
-    return Listing(start, end, opener, closer, tuple(items), comments)
+    return Listing(start, end, opener, closer, tuple(items), tuple(comments))
 
 
 @dataclass(frozen=True)

@@ -2,4 +2,4 @@
 
 import pytest
 
-pytest.register_assert_rewrite("fixing")
+pytest.register_assert_rewrite("tests.fix.fixing")

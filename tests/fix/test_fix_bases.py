@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 
 import pytest
-from fixing import base, check, edited, refusal
+
+from tests.fix.fixing import base, check, edited, refusal
 
 LONG = "Qwen2AudioForConditionalGenerationWithAnUnusuallyLongName"
 
@@ -20,11 +21,7 @@ CASES = {
     ),
     "an empty list keeps its comment": (
         "class Model(  # none yet\n):\n    x = 1\n",
-        "class Model(SupportsEagle3  # none yet\n):\n    x = 1\n",
-    ),
-    "an empty list keeps a comment that touches the bracket": (
-        "class Model(# none yet\n):\n    x = 1\n",
-        "class Model(SupportsEagle3  # none yet\n):\n    x = 1\n",
+        "class Model(  # none yet\n    SupportsEagle3\n):\n    x = 1\n",
     ),
     "a list on one line grows": (
         "class Model(nn.Module, SupportsPP):\n    x = 1\n",

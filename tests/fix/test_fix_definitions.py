@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from fixing import PATH, check, edited, refusal
 
 from analyzer.findings import RemoveMethod, RenameMethod, ReplaceMethod
+from tests.fix.fixing import PATH, check, edited, refusal
 
 NEW = "def get(self) -> int:\n    return self.inner.get()\n"
 

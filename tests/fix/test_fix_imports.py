@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from fixing import INTERFACES, MODELS, PATH, SETTER, base, check, edited, imported, methods, refusal
 
 from analyzer.fix.import_order import member_key
 from analyzer.fix.imports import ensure_import
+from tests.fix.fixing import INTERFACES, MODELS, PATH, SETTER, base, check, edited, imported, methods, refusal
 
 JOINED = {
     "a sorted line stays sorted": (

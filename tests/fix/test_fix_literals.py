@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from fixing import PATH, base, edited, refusal
 
 from analyzer.findings import AddListItem, Edit
+from tests.fix.fixing import PATH, base, edited, refusal
 
 
 def item(line: int = 1, beside: str = "qwen", new: str = "kimi") -> AddListItem:

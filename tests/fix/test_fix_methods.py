@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fixing import GETTER, SETTER, check, edited, methods, refusal
+
+from tests.fix.fixing import GETTER, SETTER, check, edited, methods, refusal
 
 ONE = "def one(self):\n    return 1\n"
 TWO = "def two(self):\n    return 2\n"

@@ -1,0 +1,223 @@
+"""Plans: several fixes in one file, fixes over several files, contradictions, and files that are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from analyzer.findings import AddListItem, Edit, Fix, RemoveMethod, RenameMethod, ReplaceMethod
+from analyzer.fix import plan_fixes, write_plan
+from analyzer.fix.plan import configured_line_length
+from tests.fix.fixing import GETTER, PATH, SETTER, base, imported, methods
+
+MODEL = "import torch\n\nfrom .interfaces import SupportsPP\n\n\nclass Model(SupportsPP):\n    def get(self): ...\n"
+CONFIG = "vllm/config.py"
+
+
+def fix(*edits: Edit, summary: str = "repair") -> Fix:
+    return Fix("safe", summary, edits)
+
+
+def tree(root: Path, files: dict[str, str | bytes]) -> Path:
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return root
+
+
+def after(root: Path, *fixes: Fix) -> str:
+    """The model file after fixes that all apply; written and planned again, nothing may change."""
+    plan = plan_fixes(root, fixes)
+    assert not plan.refused
+    assert [change.before for change in plan.changes] == [(root / change.path).read_bytes() for change in plan.changes]
+    assert write_plan(root, plan).paths == tuple(change.path for change in plan.changes)
+    again = plan_fixes(root, fixes)
+    assert (again.changes, again.refused, again.applied) == ((), (), ())
+    assert again.unchanged == fixes
+    return (root / PATH).read_text()
+
+
+def test_fixes_of_one_class_merge(tmp_path: Path) -> None:
+    tree(tmp_path, {PATH: MODEL})
+    text = after(
+        tmp_path,
+        fix(imported(), base(), methods(SETTER)),
+        fix(imported(), base(), methods(GETTER)),
+        fix(imported("SupportsLoRA"), base("SupportsLoRA")),
+        fix(imported("HasInnerState"), base("HasInnerState", position=0)),
+        fix(imported("IsHybrid"), base("IsHybrid", position=0)),
+    )
+    names = ["HasInnerState", "IsHybrid", "SupportsEagle3", "SupportsLoRA", "SupportsPP"]
+    assert f"import (\n{''.join(f'    {name},{chr(10)}' for name in names)})\n" in text
+    assert "class Model(HasInnerState, IsHybrid, SupportsPP, SupportsEagle3, SupportsLoRA):\n" in text
+    assert text.index("def get(") < text.index("def set_aux") < text.index("def get_eagle3")
+
+
+def test_the_same_fix_twice_is_applied_once(tmp_path: Path) -> None:
+    tree(tmp_path, {PATH: MODEL})
+    wanted = fix(imported(), base(), methods(SETTER))
+    plan = plan_fixes(tmp_path, [wanted, wanted])
+    assert plan.applied == (wanted, wanted)
+    assert plan.changes[0].after.decode().count("SupportsEagle3") == 2
+
+
+def test_a_fix_that_is_in_place_is_unchanged(tmp_path: Path) -> None:
+    tree(tmp_path, {PATH: MODEL})
+    there, new = fix(imported("SupportsPP")), fix(imported(), base())
+    plan = plan_fixes(tmp_path, [new, there])
+    assert (plan.applied, plan.unchanged) == ((new,), (there,))
+
+
+CONTRADICTIONS: list[tuple[Edit, Edit]] = [
+    (
+        ReplaceMethod(PATH, "Model", "get", "def get(self): return 1\n"),
+        ReplaceMethod(PATH, "Model", "get", "def get(self): return 2\n"),
+    ),
+    (methods("def new(self): ...\n"), methods("def new(self): return 2\n")),
+    (RenameMethod(PATH, "Model", "get", "one"), RenameMethod(PATH, "Model", "get", "two")),
+    (RemoveMethod(PATH, "Model", "get"), RenameMethod(PATH, "Model", "get", "one")),
+    (methods("def new(self): ...\n"), RemoveMethod(PATH, "Model", "new")),
+    (RenameMethod(PATH, "Model", "get", "new"), methods("def new(self): ...\n")),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), CONTRADICTIONS)
+def test_a_fix_that_contradicts_an_earlier_one_is_refused(tmp_path: Path, first: Edit, second: Edit) -> None:
+    tree(tmp_path, {PATH: MODEL})
+    one, two = fix(first, summary="one"), fix(second, summary="two")
+    plan = plan_fixes(tmp_path, [one, two])
+    assert plan.applied == (one,)
+    [(refused, reason)] = plan.refused
+    assert refused == two
+    assert reason.startswith(f"{PATH}: an earlier fix does something else to Model.")
+    assert plan.changes == plan_fixes(tmp_path, [one]).changes
+
+
+def test_a_fix_over_several_files_is_carried_out_whole_or_not_at_all(tmp_path: Path) -> None:
+    tree(tmp_path, {PATH: MODEL, CONFIG: 'TYPES = ["llama"]\n'})
+    both = fix(base(), imported(), AddListItem(CONFIG, 1, "llama", "kimi"))
+    assert [change.path for change in plan_fixes(tmp_path, [both]).changes] == [CONFIG, PATH]
+    half = fix(base(), imported(), AddListItem(CONFIG, 1, "gemma", "kimi"))
+    plan = plan_fixes(tmp_path, [half])
+    assert plan.changes == ()
+    assert plan.refused == ((half, f"{CONFIG}: no list, tuple or set holds 'gemma'"),)
+
+
+def test_edits_inside_one_fix_must_not_contradict_each_other(tmp_path: Path) -> None:
+    tree(tmp_path, {PATH: MODEL})
+    wanted = fix(RemoveMethod(PATH, "Model", "get"), RenameMethod(PATH, "Model", "get", "one"))
+    assert plan_fixes(tmp_path, [wanted]).changes == ()
+
+
+def test_lines_of_literals_are_those_on_disk(tmp_path: Path) -> None:
+    text = f'{MODEL}\n\nA = [\n    "x",\n    "y",\n]\nB = [\n    "x",\n]\n'
+    tree(tmp_path, {PATH: text})
+    at_a, at_b = text[: text.index("A =")].count("\n") + 1, text[: text.index("B =")].count("\n") + 1
+    fixes = [
+        fix(base(), imported("SupportsEagle3"), methods(SETTER)),
+        fix(AddListItem(PATH, at_a, "x", "new")),
+        fix(AddListItem(PATH, at_b, "x", "new")),
+    ]
+    plan = plan_fixes(tmp_path, fixes)
+    assert plan.refused == ()
+    assert plan.changes[0].after.endswith(b'A = [\n    "x",\n    "y",\n    "new",\n]\nB = [\n    "x",\n    "new",\n]\n')
+
+
+def test_a_fix_without_edits_is_refused(tmp_path: Path) -> None:
+    nothing = Fix("none", "cannot be repaired by machine")
+    assert plan_fixes(tmp_path, [nothing]).refused == ((nothing, "has no edits"),)
+
+
+@pytest.mark.parametrize("path", ["../outside.py", "/etc/hosts", "a/../../outside.py", "link/outside.py"])
+def test_paths_outside_of_the_root_are_refused(tmp_path: Path, path: str) -> None:
+    tree(tmp_path, {"outside.py": "x = 1\n", "root/a/x.py": ""})
+    (tmp_path / "root/link").symlink_to("..")
+    plan = plan_fixes(tmp_path / "root", [fix(imported(path=path))])
+    assert [reason for _, reason in plan.refused] == [f"{path}: lies outside the checkout"]
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    assert plan_fixes(tmp_path, [fix(base())]).refused[0][1] == f"{PATH}: cannot be read: No such file or directory"
+
+
+KEPT = {
+    "a byte order mark": b"\xef\xbb\xbfclass Model: ...\n",
+    "a cookie": "# -*- coding: latin-1 -*-\nx = 'é'\nclass Model: ...\n".encode("latin-1"),
+    "another alphabet": "# vim: set fileencoding=cp1251 :\nx = 'ж'\nclass Model: ...\n".encode("cp1251"),
+    "japanese": "# coding: euc-jp\nx = '日本'\nclass Model: ...\n".encode("euc-jp"),
+    "carriage returns": b"x = 1\r\nclass Model: ...\r\n",
+    "mixed newlines": b"x = '''\r\n\n\r\n'''\nclass Model: ...\r\ny = 1\n",
+    "form feeds": b"x = 1\n\x0c\n\x0cclass Model: ...\n\x0c",
+    "blank lines with white space": b"x = 1 \n  \n\t\nclass Model: ...  \n   \n ",
+    "no final newline": b"x = 1\nclass Model: ...",
+    "characters of several bytes": "x = '𝔘é'; 𝔘é = 1\nclass Model: '''é'''\n".encode(),
+}
+
+
+@pytest.mark.parametrize("data", KEPT.values(), ids=list(KEPT))
+def test_every_byte_outside_of_the_edit_stays(tmp_path: Path, data: bytes) -> None:
+    tree(tmp_path, {PATH: data})
+    [change] = plan_fixes(tmp_path, [fix(base())]).changes
+    assert change.after == data.replace(b"class Model", b"class Model(SupportsEagle3)")
+    assert plan_fixes(tmp_path, [fix(base(), imported(), methods(SETTER, GETTER))]).refused == ()
+
+
+REFUSED = {
+    "a cookie that lies": (b"# coding: ascii\nx = '\xc3\xa9'\nclass Model: ...\n", "does not decode"),
+    "no such encoding": (b"# coding: klingon\nclass Model: ...\n", "does not decode"),
+    "bytes that are no UTF-8": (b"x = '\xff'\nclass Model: ...\n", "does not decode"),
+    "an encoding that is not one to one": (b"# coding: utf-7\nx = '+AGE-'\nclass Model: ...\n", "does not survive"),
+    "bare carriage returns": (b"x = 1\rclass Model: ...\n", "has lines that end in a bare carriage return"),
+    "no Python": (b"class Model(:\n", "does not parse"),
+    "null bytes": (b"class Model: ...\n\x00", "does not parse"),
+    "a depth beyond the parser": (b"x = " + b"(" * 9000 + b")" * 9000 + b"\nclass Model: ...\n", "does not parse"),
+}
+
+
+@pytest.mark.parametrize(("data", "reason"), REFUSED.values(), ids=list(REFUSED))
+def test_a_file_that_cannot_be_read_faithfully_is_refused(tmp_path: Path, data: bytes, reason: str) -> None:
+    tree(tmp_path, {PATH: data})
+    plan = plan_fixes(tmp_path, [fix(base())])
+    assert plan.changes == ()
+    assert plan.refused[0][1].startswith(f"{PATH}: {reason}")
+
+
+def test_a_text_that_the_encoding_lacks_is_refused(tmp_path: Path) -> None:
+    tree(tmp_path, {PATH: b"# coding: latin-1\nclass Model: ...\n"})
+    plan = plan_fixes(tmp_path, [fix(methods("def new(self): return '日本'\n"))])
+    assert plan.refused[0][1].startswith(f"{PATH}: cannot be written as iso-8859-1")
+
+
+def test_a_refused_fix_leaves_the_others_alone(tmp_path: Path) -> None:
+    tree(tmp_path, {PATH: MODEL, "vllm/broken.py": "class ("})
+    bad = fix(imported(), imported(path="vllm/broken.py"))
+    good = fix(base(), imported())
+    plan = plan_fixes(tmp_path, [bad, good])
+    assert plan.applied == (good,)
+    assert [path for path, _ in plan.refused] == [bad]
+    assert plan.changes == plan_fixes(tmp_path, [good]).changes
+
+
+@pytest.mark.parametrize(
+    ("settings", "length"),
+    [
+        ("[tool.ruff]\nline-length = 100\n", 100),
+        ("[tool.ruff]\n", None),
+        ("tool = 1\n", None),
+        ("[tool.ruff]\nline-length = 'x'\n", None),
+        ("[tool.ruff\n", None),
+    ],
+)
+def test_the_line_length_is_the_checkouts(tmp_path: Path, settings: str, length: int | None) -> None:
+    tree(tmp_path, {"pyproject.toml": settings})
+    assert configured_line_length(tmp_path) == length
+
+
+def test_the_line_length_decides_how_a_list_breaks(tmp_path: Path) -> None:
+    line = "class Model(nn.Module, SupportsMultiModal, SupportsLoRA, SupportsPP"
+    tree(tmp_path, {PATH: f"{line}, SupportsMRoPE):\n    x = 1\n"})
+    assert plan_fixes(tmp_path, [fix(base())]).changes[0].after.startswith(b"class Model(\n")
+    tree(tmp_path, {"pyproject.toml": "[tool.ruff]\nline-length = 100\n"})
+    assert plan_fixes(tmp_path, [fix(base())]).changes[0].after.startswith(line.encode())
