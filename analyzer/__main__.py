@@ -1,0 +1,10 @@
+"""``python -m analyzer`` is ``vllm-contracts``."""
+
+from __future__ import annotations
+
+import sys
+
+from analyzer.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
