@@ -26,7 +26,8 @@ def replace_method(text: str, cls: str, method: str, source: str) -> str:
     module = Module.of(text)
     node = module.class_named(cls)
     new_name = parse_method(source).name
-    old = _only(node, method) if functions(node, method) else _only(node, new_name)
+    done = functions(node, new_name) and not functions(node, method)
+    old = _only(node, new_name if done else method)
     first, last = first_line(old), last_line(old)
     newline, indent = module.newline(last), module.indent(first)
     new = render_method(source, indent, module.indent_unit, newline).removesuffix(newline)

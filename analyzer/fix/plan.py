@@ -79,8 +79,8 @@ def plan_fixes(root: Path, fixes: Sequence[Fix]) -> Plan:
         else:
             (applied if changes else unchanged).append(fix)
     if unstable := desk.unstable():
-        paths = ", ".join(unstable)
-        bad = [fix for fix in applied if not unstable.isdisjoint(edit.path for edit in fix.edits)]
+        paths = ", ".join(sorted(unstable))
+        bad = [fix for fix in (*applied, *unchanged) if not unstable.isdisjoint(edit.path for edit in fix.edits)]
         rest = plan_fixes(root, [fix for fix in fixes if fix not in bad])
         reason = f"a second pass over {paths} would change it again"
         return replace(rest, refused=(*rest.refused, *((fix, reason) for fix in bad)))

@@ -53,7 +53,7 @@ def verify(path: str, before: Source, after: Source, edits: Sequence[Edit]) -> N
     old, new = Module.of(before.text), Module.of(after.text)
     for edit in edits:
         if not _holds(edit, new):
-            raise Refused(f"the edited file lacks what was to be added: {edit}")
+            raise Refused(f"the result is not what {type(edit).__name__} declares")
     _check_comments(old, new, edits)
     if ast.get_docstring(old.tree, clean=False) != ast.get_docstring(new.tree, clean=False):
         raise Refused("the edited file has lost its docstring")

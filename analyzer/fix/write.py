@@ -42,8 +42,9 @@ def write_plan(root: Path, plan: Plan, *, break_hard_links: bool = False) -> Wri
     """Write all files of a plan.
 
     All files are checked before the first one is written; if one is refused, so are those that share a fix
-    with it.  Each file is checked once more directly before it is replaced.  Leftovers of runs that were
-    killed are removed beside the files that are written.
+    with it.  Each file is checked once more directly before it is replaced; only if that or the disk fails
+    then, or the process is killed, can a fix over several files be written in part.  Leftovers of runs that
+    were killed are removed beside the files that are written.
 
     Args:
         root: the folder that the plan was made for.

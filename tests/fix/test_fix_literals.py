@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from analyzer.findings import AddListItem, Edit
 from tests.fix.fixing import PATH, base, edited, refusal
@@ -84,3 +86,25 @@ def test_any_string_can_be_added(value: str) -> None:
     for quote in "'\"":
         after = edited(f"x = [{quote}qwen{quote}]\n", item(new=value))
         assert eval(after.removeprefix("x = ")) == ["qwen", value]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    entries=st.lists(st.text(max_size=12), min_size=1, max_size=6),
+    brackets=st.sampled_from(["[]", "()", "{}"]),
+    gaps=st.lists(st.sampled_from([" ", "", "\n    ", " # c, [\n  ", "\r\n\t"]), min_size=14, max_size=14),
+    comma=st.booleans(),
+    new=st.text(max_size=90),
+)
+def test_any_literal_takes_any_string(
+    entries: list[str], brackets: str, gaps: list[str], comma: bool, new: str
+) -> None:
+    comma = comma or brackets == "()"
+    inner = ",".join(f"{gaps[2 * at]}{entry!a}{gaps[2 * at + 1]}" for at, entry in enumerate(entries))
+    text = f"x = {brackets[0]}{inner}{',' if comma else ''}{gaps[12]}{brackets[1]}  # end\n"
+    after = edited(text, item(1, entries[0], new))
+    expected = eval(text.removeprefix("x = "))
+    if new not in entries:
+        expected = {*expected, new} if isinstance(expected, set) else type(expected)([*expected, new])
+    assert eval(after.removeprefix("x = ")) == expected
+    assert after.count("# c, [") == text.count("# c, [")

@@ -373,4 +373,4 @@ def test_what_is_not_one_method_is_refused(source: str) -> None:
 
 def test_a_string_over_several_lines_that_indentation_would_change_is_refused() -> None:
     source = 'def one(self):\n    return """a\n    b"""\n'
-    assert refusal("class Model:\n    x = 1\n", methods(source)).startswith("the edited file lacks")
+    assert refusal("class Model:\n    x = 1\n", methods(source)) == "the result is not what AddMethods declares"

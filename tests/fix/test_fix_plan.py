@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.findings import AddListItem, Edit, Fix, RemoveMethod, RenameMethod, ReplaceMethod
-from analyzer.fix import plan_fixes, write_plan
+from analyzer.fix import plan, plan_fixes, write_plan
 from analyzer.fix.plan import configured_line_length
 from tests.fix.fixing import GETTER, PATH, SETTER, base, imported, methods
 
@@ -29,10 +29,12 @@ def tree(root: Path, files: dict[str, str | bytes]) -> Path:
 
 def after(root: Path, *fixes: Fix) -> str:
     """The model file after fixes that all apply; written and planned again, nothing may change."""
-    plan = plan_fixes(root, fixes)
-    assert not plan.refused
-    assert [change.before for change in plan.changes] == [(root / change.path).read_bytes() for change in plan.changes]
-    assert write_plan(root, plan).paths == tuple(change.path for change in plan.changes)
+    result = plan_fixes(root, fixes)
+    assert not result.refused
+    assert [change.before for change in result.changes] == [
+        (root / change.path).read_bytes() for change in result.changes
+    ]
+    assert write_plan(root, result).paths == tuple(change.path for change in result.changes)
     again = plan_fixes(root, fixes)
     assert (again.changes, again.refused, again.applied) == ((), (), ())
     assert again.unchanged == fixes
@@ -58,16 +60,16 @@ def test_fixes_of_one_class_merge(tmp_path: Path) -> None:
 def test_the_same_fix_twice_is_applied_once(tmp_path: Path) -> None:
     tree(tmp_path, {PATH: MODEL})
     wanted = fix(imported(), base(), methods(SETTER))
-    plan = plan_fixes(tmp_path, [wanted, wanted])
-    assert plan.applied == (wanted, wanted)
-    assert plan.changes[0].after.decode().count("SupportsEagle3") == 2
+    result = plan_fixes(tmp_path, [wanted, wanted])
+    assert result.applied == (wanted, wanted)
+    assert result.changes[0].after.decode().count("SupportsEagle3") == 2
 
 
 def test_a_fix_that_is_in_place_is_unchanged(tmp_path: Path) -> None:
     tree(tmp_path, {PATH: MODEL})
     there, new = fix(imported("SupportsPP")), fix(imported(), base())
-    plan = plan_fixes(tmp_path, [new, there])
-    assert (plan.applied, plan.unchanged) == ((new,), (there,))
+    result = plan_fixes(tmp_path, [new, there])
+    assert (result.applied, result.unchanged) == ((new,), (there,))
 
 
 CONTRADICTIONS: list[tuple[Edit, Edit]] = [
@@ -87,12 +89,12 @@ CONTRADICTIONS: list[tuple[Edit, Edit]] = [
 def test_a_fix_that_contradicts_an_earlier_one_is_refused(tmp_path: Path, first: Edit, second: Edit) -> None:
     tree(tmp_path, {PATH: MODEL})
     one, two = fix(first, summary="one"), fix(second, summary="two")
-    plan = plan_fixes(tmp_path, [one, two])
-    assert plan.applied == (one,)
-    [(refused, reason)] = plan.refused
+    result = plan_fixes(tmp_path, [one, two])
+    assert result.applied == (one,)
+    [(refused, reason)] = result.refused
     assert refused == two
     assert reason.startswith(f"{PATH}: an earlier fix does something else to Model.")
-    assert plan.changes == plan_fixes(tmp_path, [one]).changes
+    assert result.changes == plan_fixes(tmp_path, [one]).changes
 
 
 def test_a_fix_over_several_files_is_carried_out_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -100,9 +102,9 @@ def test_a_fix_over_several_files_is_carried_out_whole_or_not_at_all(tmp_path: P
     both = fix(base(), imported(), AddListItem(CONFIG, 1, "llama", "kimi"))
     assert [change.path for change in plan_fixes(tmp_path, [both]).changes] == [CONFIG, PATH]
     half = fix(base(), imported(), AddListItem(CONFIG, 1, "gemma", "kimi"))
-    plan = plan_fixes(tmp_path, [half])
-    assert plan.changes == ()
-    assert plan.refused == ((half, f"{CONFIG}: no list, tuple or set holds 'gemma'"),)
+    result = plan_fixes(tmp_path, [half])
+    assert result.changes == ()
+    assert result.refused == ((half, f"{CONFIG}: no list, tuple or set holds 'gemma'"),)
 
 
 def test_edits_inside_one_fix_must_not_contradict_each_other(tmp_path: Path) -> None:
@@ -120,9 +122,11 @@ def test_lines_of_literals_are_those_on_disk(tmp_path: Path) -> None:
         fix(AddListItem(PATH, at_a, "x", "new")),
         fix(AddListItem(PATH, at_b, "x", "new")),
     ]
-    plan = plan_fixes(tmp_path, fixes)
-    assert plan.refused == ()
-    assert plan.changes[0].after.endswith(b'A = [\n    "x",\n    "y",\n    "new",\n]\nB = [\n    "x",\n    "new",\n]\n')
+    result = plan_fixes(tmp_path, fixes)
+    assert result.refused == ()
+    assert result.changes[0].after.endswith(
+        b'A = [\n    "x",\n    "y",\n    "new",\n]\nB = [\n    "x",\n    "new",\n]\n'
+    )
 
 
 def test_a_fix_without_edits_is_refused(tmp_path: Path) -> None:
@@ -134,8 +138,8 @@ def test_a_fix_without_edits_is_refused(tmp_path: Path) -> None:
 def test_paths_outside_of_the_root_are_refused(tmp_path: Path, path: str) -> None:
     tree(tmp_path, {"outside.py": "x = 1\n", "root/a/x.py": ""})
     (tmp_path / "root/link").symlink_to("..")
-    plan = plan_fixes(tmp_path / "root", [fix(imported(path=path))])
-    assert [reason for _, reason in plan.refused] == [f"{path}: lies outside the checkout"]
+    result = plan_fixes(tmp_path / "root", [fix(imported(path=path))])
+    assert [reason for _, reason in result.refused] == [f"{path}: lies outside the checkout"]
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
@@ -179,25 +183,35 @@ REFUSED = {
 @pytest.mark.parametrize(("data", "reason"), REFUSED.values(), ids=list(REFUSED))
 def test_a_file_that_cannot_be_read_faithfully_is_refused(tmp_path: Path, data: bytes, reason: str) -> None:
     tree(tmp_path, {PATH: data})
-    plan = plan_fixes(tmp_path, [fix(base())])
-    assert plan.changes == ()
-    assert plan.refused[0][1].startswith(f"{PATH}: {reason}")
+    result = plan_fixes(tmp_path, [fix(base())])
+    assert result.changes == ()
+    assert result.refused[0][1].startswith(f"{PATH}: {reason}")
 
 
 def test_a_text_that_the_encoding_lacks_is_refused(tmp_path: Path) -> None:
     tree(tmp_path, {PATH: b"# coding: latin-1\nclass Model: ...\n"})
-    plan = plan_fixes(tmp_path, [fix(methods("def new(self): return '日本'\n"))])
-    assert plan.refused[0][1].startswith(f"{PATH}: cannot be written as iso-8859-1")
+    result = plan_fixes(tmp_path, [fix(methods("def new(self): return '日本'\n"))])
+    assert result.refused[0][1].startswith(f"{PATH}: cannot be written as iso-8859-1")
 
 
 def test_a_refused_fix_leaves_the_others_alone(tmp_path: Path) -> None:
     tree(tmp_path, {PATH: MODEL, "vllm/broken.py": "class ("})
     bad = fix(imported(), imported(path="vllm/broken.py"))
     good = fix(base(), imported())
-    plan = plan_fixes(tmp_path, [bad, good])
-    assert plan.applied == (good,)
-    assert [path for path, _ in plan.refused] == [bad]
-    assert plan.changes == plan_fixes(tmp_path, [good]).changes
+    result = plan_fixes(tmp_path, [bad, good])
+    assert result.applied == (good,)
+    assert [path for path, _ in result.refused] == [bad]
+    assert result.changes == plan_fixes(tmp_path, [good]).changes
+
+
+def test_fixes_that_do_not_settle_together_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No such fixes are known; if there are, the files must stay as they were."""
+    tree(tmp_path, {PATH: MODEL, CONFIG: 'TYPES = ["llama"]\n'})
+    fixes = [fix(base(), imported()), fix(methods(SETTER)), fix(AddListItem(CONFIG, 1, "llama", "kimi"))]
+    monkeypatch.setattr(plan._Desk, "_is_stable", lambda _, file: len(file.edits) < 2)
+    result = plan_fixes(tmp_path, fixes)
+    assert [change.path for change in result.changes] == [CONFIG]
+    assert result.refused == tuple((f, f"a second pass over {PATH} would change it again") for f in fixes[:2])
 
 
 @pytest.mark.parametrize(
