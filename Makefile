@@ -25,7 +25,7 @@ audit: setup
 	@$(BIN)/vllm-contracts audit $(if $(AUDIT),"$(AUDIT)",--release $(RELEASE)); test $$? -le 1
 
 test: setup
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: setup
 	$(BIN)/ruff check .

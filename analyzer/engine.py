@@ -26,9 +26,6 @@ RECURSION = 5_000
 class Checks(Protocol):
     """What the engine needs of a rule."""
 
-    code: str
-    name: str
-
     def check(self, audit: Audit) -> Iterator[Finding]:
         """The findings of this rule."""
         ...
