@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from analyzer import repair
 from analyzer.audit import Audit
 from analyzer.chains import Chain, MethodResult
@@ -25,7 +27,7 @@ def chain_links(
         *gate_links(audit, status.contract),
         check_link(model, status, alternative),
         *inner_links(alternative, status.contract),
-        *(method_link(result) for result in chain.methods),
+        *(method_link(result, once_declared=chain is not alternative.outer) for result in chain.methods),
         *decoder_links(audit, chain, alternative),
     )
 
@@ -72,7 +74,7 @@ def inner_links(alternative: Alternative, contract: Contract) -> list[Link]:
         return [Link("inner", None, path, line, f"{where}: {inner.reason}")]
     else:
         either = " (one of several)" if inner.resolution == "branch" else ""
-        links = [Link("inner", True, path, line, f"{where} is a {cls.name}{either}")]
+        links = [Link("inner", True, path, line, f"{where} is built as {cls.name}{either}")]
     if cls is not None:
         says = {True: "passes", False: "fails", None: "may or may not pass"}[alternative.supported]
         links.append(
@@ -87,8 +89,15 @@ def inner_links(alternative: Alternative, contract: Contract) -> list[Link]:
     return links
 
 
-def method_link(result: MethodResult) -> Link:
-    """What one method of the contract does on the object."""
+def method_link(result: MethodResult, *, once_declared: bool = False) -> Link:
+    """What one method of the contract does on the object, or would do if the class declared the contract."""
+    link = _method_link(result)
+    if once_declared and result.owner is result.method.owner:
+        return replace(link, detail=f"once declared, {link.detail}")
+    return link
+
+
+def _method_link(result: MethodResult) -> Link:
     name = result.method.name
     owner, facts = result.owner, result.facts
     if owner is None or facts is None:
@@ -132,7 +141,7 @@ def decoder_links(audit: Audit, chain: Chain, alternative: Alternative) -> list[
     if holder is None:
         return []
     cls = holder.cls
-    links = [Link("decoder", True, cls.path, cls.line, f"the decoder is {_place(trail)}, a {cls.name}")]
+    links = [Link("decoder", True, cls.path, cls.line, f"the decoder is {_place(trail)} ({cls.name})")]
     if capture is not None:
         owner = capture.owner or cls
         links.append(Link("capture", capture.ok, owner.path, capture.line, capture.detail))
