@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass
 
-NARROWEST = 40
+NARROWEST = 48
 WIDEST = 100
 
 

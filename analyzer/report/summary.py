@@ -44,9 +44,12 @@ def _plain(text: str, width: int, indent: int = 2) -> Iterator[list[Part]]:
 
 def _seen(report: Report) -> str:
     roles = Counter(model.role for model in report.models)
-    files = f"{plural(report.files_seen, 'model file')} seen, {report.files_parsed} files parsed"
-    left_alone = f"{plural(roles['draft'], 'draft head')} and {plural(roles['pooling'], 'pooling model')} left alone"
-    return f"{plural(roles['wrapper'], 'wrapper')} among {plural(len(report.models), 'model')}; {left_alone}; {files}"
+    parts = [f"{plural(roles['wrapper'], 'wrapper')} among {plural(len(report.models), 'model')}"]
+    alone = ((roles["draft"], "draft head"), (roles["pooling"], "pooling model"))
+    if any(count for count, _ in alone):
+        parts.append(" and ".join(plural(count, noun) for count, noun in alone if count) + " left alone")
+    parts.append(f"{plural(report.files_seen, 'model file')} seen, {plural(report.files_parsed, 'file')} parsed")
+    return "; ".join(parts)
 
 
 def _told(report: Report) -> list[Contract]:
@@ -109,7 +112,8 @@ def _findings(report: Report, width: int) -> Iterator[list[Part]]:
         numbers = "".join(f"{fixes[code, safety] or '-':>9}" for safety in ("safe", "unsafe", "none"))
         yield [(f"    {f'{code} {name}':<34}{count:>6}{numbers}", _PLAIN)]
     counted = [plural(severities["error"], "error"), plural(severities["warning"], "warning")]
-    by_severity = ", ".join([*counted, f"{severities['info']} for information"])
+    counted.append(f"{severities['info']} for information")
+    by_severity = ", ".join(text for text in counted if not text.startswith("0 "))
     yield []
     yield from _plain(f"{plural(len(findings), 'finding')}: {by_severity}. {_fixable(report)}", width)
 

@@ -51,19 +51,22 @@ def _lines(report: Report, width: int, glyphs: Glyphs) -> Iterator[Text]:
 
 
 def _finding(finding: Finding, width: int, glyphs: Glyphs) -> Iterator[Text]:
-    certainty = "" if finding.confidence == "certain" else f", {finding.confidence}"
-    yield Text.assemble(
-        (f"{finding.code} {finding.name}", "bold"),
-        "  ",
-        (finding.severity, _SEVERITY_STYLES[finding.severity]),
-        f"{certainty}, {clean(finding.contract)}",
-    )
+    yield from _head(finding, width)
     yield Text.assemble(_INDENT, (clean(str(finding.at)), "cyan"))
     yield from _served(finding, width)
     yield Text()
     yield from _paragraph(finding.message.rstrip(".") + ".", width)
     yield from _chain(finding.chain, width, glyphs)
     yield from _fix(finding, width)
+
+
+def _head(finding: Finding, width: int) -> Iterator[Text]:
+    certainty = "" if finding.confidence == "certain" else f", {finding.confidence}"
+    rule = Text(f"{finding.code} {finding.name}", "bold")
+    weight = Text.assemble(
+        _INDENT, (finding.severity, _SEVERITY_STYLES[finding.severity]), f"{certainty}, {clean(finding.contract)}"
+    )
+    yield from [rule + weight] if len(rule) + len(weight) <= width else [rule, weight]
 
 
 def _served(finding: Finding, width: int) -> Iterator[Text]:
@@ -100,12 +103,14 @@ def _link(link: Link, width: int) -> list[Text]:
 
     A gate is told by its place alone, because many findings share it: :func:`_gates` says what it asks.
     """
-    place = Text(clean(f"{link.path}:{link.line}"), "cyan") if link.path else Text()
+    place = Text(clean(f"{link.path}:{link.line}" if link.path else ""), "cyan")
     label = f"{link.link}:"
     if link.link == "gate":
         return [Text.assemble((label, "bold"), " ", place)]
     lines = [Text(line) for line in wrap(f"{label} {link.detail}", width)]
     lines[0].stylize("bold", 0, len(label))
+    if not place:
+        return lines
     if len(lines[-1]) + 2 + len(place) <= width:
         lines[-1].append("  ").append_text(place)
         return lines
