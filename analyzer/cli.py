@@ -26,7 +26,7 @@ Start with one of these:
   vllm-contracts audit ~/src/vllm          your clone or fork
   vllm-contracts audit                     the vLLM installed for this Python
   vllm-contracts fix --diff ~/src/vllm     the repairs, as a patch
-  vllm-contracts explain VC001             what a code means and how to repair it
+  vllm-contracts explain VC001             what a code means, what to do
 """
 
 

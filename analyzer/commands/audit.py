@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 EXAMPLES = """
 \b
 Examples:
-  vllm-contracts audit ~/src/vllm          a clone, a wheel's or the vllm folder
+  vllm-contracts audit ~/src/vllm          a clone, or its vllm folder
   vllm-contracts audit                     the vLLM installed for this Python
   vllm-contracts audit --python ~/env/bin/python
   vllm-contracts audit --release 0.33.0    fetched with pip once, then kept

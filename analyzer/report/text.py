@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterable, Iterator
 
@@ -28,10 +29,16 @@ def render(report: Report, console: Console) -> str:
         console: tells the width, the encoding and whether there are colours; nothing is printed on it.
     """
     width = max(NARROWEST, min(console.width, WIDEST))
-    glyphs = glyphs_for(console.encoding)
-    with console.capture() as captured:
-        console.print(Text("\n").join(_lines(report, width, glyphs)), soft_wrap=True)
-    return captured.get()
+    lines = _lines(report, width, glyphs_for(console.encoding))
+    written = io.StringIO()
+    twin = Console(
+        file=written,
+        force_terminal=console.is_terminal,
+        color_system=None if console.legacy_windows else console.color_system,  # type: ignore[arg-type]
+        no_color=console.no_color,
+    )
+    twin.print(Text("\n").join(lines), soft_wrap=True)
+    return written.getvalue()
 
 
 def _lines(report: Report, width: int, glyphs: Glyphs) -> Iterator[Text]:
