@@ -35,6 +35,7 @@ from analyzer.fix.tree import (
     scope,
     suites,
 )
+from analyzer.fix.witness import witness
 
 
 def verify(path: str, before: Source, after: Source, edits: Sequence[Edit]) -> None:
@@ -63,6 +64,7 @@ def verify(path: str, before: Source, after: Source, edits: Sequence[Edit]) -> N
         raise Refused("is nested too deeply to compare") from None
     if not same:
         raise Refused("the edit would change code that it does not declare")
+    witness(old, new, edits)
 
 
 def _check_compiles(path: str, after: Source) -> None:
