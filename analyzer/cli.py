@@ -30,9 +30,14 @@ Start with one of these:
 """
 
 
-@click.group(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    invoke_without_command=True,
+    epilog=EXAMPLES,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(analyzer.__version__, "--version", prog_name=NAME)
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Find, explain and repair broken interface contracts in vLLM's models.
 
     A multimodal model wraps a language model and has to hand its capabilities on: EAGLE-3 speculative
@@ -40,6 +45,9 @@ def cli() -> None:
     has loaded the model. This tool reads the sources and says so before, without importing or running
     anything of vLLM.
     """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+        context.exit(FAILED)
 
 
 cli.add_command(audit)
@@ -61,8 +69,6 @@ def main(args: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         status = cli.main(args=args, prog_name=NAME, standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as error:
-        return _said(error.format_message(), FAILED)
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx is not None else NAME
         return _said(f"error: {one_line(error.format_message())} (see {where} --help)", FAILED)
