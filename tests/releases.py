@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from analyzer.audit import Audit
 from analyzer.checkout import Checkout, open_checkout
@@ -11,7 +11,7 @@ from analyzer.release import default_cache_dir, fetch_release
 from rules import all_rules
 
 
-@lru_cache(maxsize=None)
+@cache
 def checkout(version: str) -> Checkout:
     """The unpacked sources of a release."""
     return open_checkout(fetch_release(version, cache_dir=default_cache_dir()))
@@ -23,7 +23,7 @@ def read(version: str) -> Audit:
     return read_checkout(checkout(version))
 
 
-@lru_cache(maxsize=None)
+@cache
 def report(version: str) -> Report:
     """The whole audit of a release."""
     return audit(checkout(version), all_rules())

@@ -224,9 +224,7 @@ def test_found_modules_are_remembered(tree: Path) -> None:
 
 
 def listed(found: Checkout, under: Path | None = None) -> list[str]:
-    return [
-        file.as_posix().removeprefix(f"{found.package.as_posix()}/") for file in found.python_files(under)
-    ]
+    return [file.as_posix().removeprefix(f"{found.package.as_posix()}/") for file in found.python_files(under)]
 
 
 def test_files_are_listed_in_order_without_hidden_ones(tree: Path) -> None:

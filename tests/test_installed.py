@@ -132,9 +132,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return python, Path(answer.stdout.strip())
 
 
-def test_another_interpreter(
-    environment: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_interpreter(environment: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither PYTHONPATH nor the working directory of this run is part of what is installed there."""
     python, packages = environment
     elsewhere = make_vllm(tmp_path)
@@ -147,17 +145,13 @@ def test_another_interpreter(
     package = make_vllm(packages) / "vllm"
     assert find_installed(python) == packages
     monkeypatch.chdir(python.parent)
-    assert (
-        find_installed(Path("../bin" if sys.platform != "win32" else "../Scripts") / python.name) == packages
-    )
+    assert find_installed(Path("../bin" if sys.platform != "win32" else "../Scripts") / python.name) == packages
     (package / "__init__.py").unlink()
     package.rmdir()
 
 
 @pytest.mark.parametrize("kind", ["path", "finder", "direct_url"])
-def test_editable_installs_of_another_interpreter(
-    environment: tuple[Path, Path], tmp_path: Path, kind: str
-) -> None:
+def test_editable_installs_of_another_interpreter(environment: tuple[Path, Path], tmp_path: Path, kind: str) -> None:
     python, packages = environment
     clone = make_vllm(tmp_path / "clone")
     added = [packages / "editable.pth", packages / "editable_finder.py"]

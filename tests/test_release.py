@@ -50,9 +50,7 @@ def make_wheel(
         **dict.fromkeys(extra, ""),
     }
     digests = {name: hashlib.sha256(text.encode()).digest() for name, text in files.items()}
-    encoded = {
-        name: base64.urlsafe_b64encode(digest).decode().rstrip("=") for name, digest in digests.items()
-    }
+    encoded = {name: base64.urlsafe_b64encode(digest).decode().rstrip("=") for name, digest in digests.items()}
     record = "".join(f"{name},sha256={encoded[name]},{len(text)}\n" for name, text in files.items())
     folder.mkdir(exist_ok=True)
     wheel = folder / f"vllm-{version}-{tag}.whl"
@@ -208,9 +206,7 @@ def test_what_is_no_version(cache: Path, version: str, monkeypatch: pytest.Monke
     assert not cache.exists()
 
 
-def test_an_interpreter_without_pip(
-    index: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interpreter_without_pip(index: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     venv.create(tmp_path / "bare", with_pip=False, symlinks=sys.platform != "win32")
     python = tmp_path / "bare" / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     monkeypatch.setattr(sys, "executable", str(python))
@@ -259,9 +255,7 @@ def test_what_is_no_wheel(index: Path, cache: Path) -> None:
 
 @POSIX
 def test_a_wheel_without_the_package(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake_pip(
-        tmp_path, monkeypatch, "import zipfile; zipfile.ZipFile(dest / 'a.whl', 'w').writestr('x.py', '')"
-    )
+    fake_pip(tmp_path, monkeypatch, "import zipfile; zipfile.ZipFile(dest / 'a.whl', 'w').writestr('x.py', '')")
     assert message_for("0.33.0", cache) == "a.whl holds no vllm package"
 
 
@@ -388,9 +382,7 @@ def test_what_a_killed_run_left_is_cleared(index: Path, cache: Path, killed: Pat
 
 
 @POSIX
-def test_without_locks_only_old_remnants_are_cleared(
-    index: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_locks_only_old_remnants_are_cleared(index: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
@@ -450,12 +442,8 @@ def test_progress(
     assert ("downloading", 17, 17) not in calls
 
 
-@pytest.mark.parametrize(
-    ("version", "bar"), [("24.1", "raw"), ("26.3.1", "raw"), ("24.0", "off"), ("9", "off")]
-)
-def test_only_a_recent_pip_is_asked_for_counts(
-    monkeypatch: pytest.MonkeyPatch, version: str, bar: str
-) -> None:
+@pytest.mark.parametrize(("version", "bar"), [("24.1", "raw"), ("26.3.1", "raw"), ("24.0", "off"), ("9", "off")])
+def test_only_a_recent_pip_is_asked_for_counts(monkeypatch: pytest.MonkeyPatch, version: str, bar: str) -> None:
     """pip's changelog: ``--progress-bar=raw`` is of 24.1; an older pip refuses the word."""
     monkeypatch.setattr("importlib.metadata.version", {"pip": version}.get)
     assert f"--progress-bar={bar}" in release._pip_command("0.33.0", "3.12", Path("wheels"))

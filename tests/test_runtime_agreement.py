@@ -11,8 +11,8 @@ import json
 from pathlib import Path
 
 import pytest
-from analyzer.values import ClassValue
 
+from analyzer.values import ClassValue
 from tests import releases
 
 DATA = Path(__file__).parent / "data"
