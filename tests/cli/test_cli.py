@@ -2,63 +2,23 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from rich.console import Console
 
 import analyzer
 from analyzer import cli, engine
-from analyzer.commands import explain, progress
-from rules import all_rules
-from rules._rule import Case, Rule
+from tests.cli.running import COMMAND, main, run
 from tests.report_tree import FILES, WRAPPERS, make_tree
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="uses signals and device files")
-COMMAND = [sys.executable, "-m", "analyzer"]
-
-
-@pytest.fixture(autouse=True)
-def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No settings of the developer's, and a cache of one's own."""
-    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "VLLM_CONTRACTS_DEBUG"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("VLLM_CONTRACTS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("PYTHONIOENCODING", "utf-8")
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    return make_tree(tmp_path / "tree")
-
-
-@pytest.fixture
-def sound_tree(tmp_path: Path) -> Path:
-    """A checkout without findings: the one wrapper that stays is in order."""
-    registry = '_TEXT_GENERATION_MODELS = {"PlainForCausalLM": ("plain", "PlainForCausalLM")}\n'
-    wrappers = FILES[WRAPPERS].split("class LackingVL")[0]
-    return make_tree(tmp_path / "sound", registry=registry, wrappers=wrappers)
-
-
-def run(arguments: Sequence[str], **options: object) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own."""
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, encoding="utf-8", timeout=60, **options)  # type: ignore[call-overload, no-any-return]
-
-
-def main(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    """The command in this process: exit code, standard output, standard error."""
-    code = cli.main([str(argument) for argument in arguments])
-    return code, *capsys.readouterr()
 
 
 # -- audit -----------------------------------------------------------------------------------------
@@ -315,205 +275,3 @@ def test_any_encoding_will_do(tmp_path: Path, encoding: str, form: str) -> None:
     assert (done.returncode, done.stderr) == (1, b"")
     assert b"VC001" in done.stdout
     assert "\\u6a21VL" in done.stdout.decode(encoding)
-
-
-# -- progress --------------------------------------------------------------------------------------
-
-
-def console(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
-    """Standard error as a terminal, recorded."""
-    recorded = io.StringIO()
-    shown = Console(file=recorded, force_terminal=True, width=80, color_system=None)
-    monkeypatch.setattr(progress, "_terminal", lambda: shown)
-    return recorded
-
-
-def test_a_bar_while_a_release_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    recorded = console(monkeypatch)
-    with progress.fetching("0.33.0") as report:
-        assert recorded.getvalue() == ""
-        assert report is not None
-        report("waiting", 0, None)
-        report("downloading", 1_000_000, None)
-        report("downloading", 200_000_000, 400_000_000)
-        report("unpacking", 1, 2)
-    shown = recorded.getvalue()
-    assert "unpacking vLLM 0.33.0" in shown
-    assert "1 of 2 files" in shown
-
-
-@pytest.mark.parametrize(
-    ("phase", "done", "total", "shown"),
-    [
-        ("waiting", 0, None, ""),
-        ("downloading", 1_400_000, None, "1 MB"),
-        ("downloading", 200_000_000, 400_000_000, "200 of 400 MB"),
-        ("unpacking", 3, 12, "3 of 12 files"),
-    ],
-)
-def test_amounts(phase: str, done: int, total: int | None, shown: str) -> None:
-    assert progress._amount(phase, done, total) == shown
-
-
-def test_an_audit_on_a_terminal_says_that_it_works_and_removes_it(
-    capsys: pytest.CaptureFixture[str], tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    recorded = console(monkeypatch)
-    assert main(capsys, "audit", tree, "--format", "json")[0] == 1
-    assert "reading vLLM 0.33.0" in recorded.getvalue()
-    assert recorded.getvalue().endswith("\x1b[2K")
-
-
-def test_nobody_looks_in_a_pipe() -> None:
-    with progress.fetching("0.33.0") as report:
-        assert report is None
-
-
-# -- explain ---------------------------------------------------------------------------------------
-
-
-def test_explain_lists_every_rule(capsys: pytest.CaptureFixture[str]) -> None:
-    status, shown, _ = main(capsys, "explain")
-    assert status == 0
-    for rule in all_rules():
-        assert f"{rule.code}  {rule.name}" in shown
-    assert max(map(len, shown.splitlines())) <= explain.WIDTH
-
-
-@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
-def test_explain_one(capsys: pytest.CaptureFixture[str], rule: Rule) -> None:
-    by_code = main(capsys, "explain", rule.code.lower())
-    assert by_code == main(capsys, "explain", rule.name)
-    words = " ".join(by_code[1].split())
-    for part in (rule.what, rule.why, rule.how):
-        assert " ".join(part.split()) in words
-
-
-def test_explain_shows_the_first_cases(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    rule = type(all_rules()[0])
-    monkeypatch.setattr(rule, "bad", (Case("A wrapper without it", "class A:\n    x = 1\n", {}),))
-    monkeypatch.setattr(rule, "good", (Case("A wrapper with it", "\nclass B:\n    pass\n", {}),))
-    shown = main(capsys, "explain", rule.code)[1]
-    assert shown.endswith(
-        "\nReported: A wrapper without it\n    class A:\n        x = 1\n"
-        "\nNot reported: A wrapper with it\n    class B:\n        pass\n"
-    )
-
-
-# -- fix -------------------------------------------------------------------------------------------
-
-
-def contents(tree: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(tree)): p.read_bytes() for p in tree.rglob("*.py")}
-
-
-def bases(tree: Path, name: str) -> str:
-    text = (tree / WRAPPERS).read_text()
-    return text.partition(f"class {name}(")[2].partition(")")[0]
-
-
-def test_fix_applies_the_safe_fixes_and_says_what_is_left(capsys: pytest.CaptureFixture[str], tree: Path) -> None:
-    status, shown, errors = main(capsys, "fix", tree)
-    assert (status, errors) == (0, "")
-    assert shown.splitlines()[:3] == [
-        "fixed 1:",
-        f"  VC001 {WRAPPERS}:15",
-        "    add SupportsEagle3 to the bases of LackingVL",
-    ]
-    words = " ".join(shown.split())
-    assert "left 2:" in words
-    assert "no fix: BareForCausalLM itself would have to support" in words
-    assert "unsafe, --unsafe-fixes would add SupportsEagle3 to the bases of ChosenVL" in words
-    assert bases(tree, "LackingVL") == "_Wrapper, SupportsEagle3"
-    assert bases(tree, "ChosenVL") == "_Wrapper"
-    assert main(capsys, "fix", tree)[1].startswith("fixed 0\n")
-
-
-def test_unsafe_fixes_on_request_and_nothing_to_do_afterwards(capsys: pytest.CaptureFixture[str], tree: Path) -> None:
-    assert main(capsys, "fix", tree, "--unsafe-fixes")[0] == 0
-    assert bases(tree, "ChosenVL") == "_Wrapper, SupportsEagle3"
-    before = contents(tree)
-    assert main(capsys, "fix", tree, "--unsafe-fixes", "--check")[0] == 0
-    assert main(capsys, "fix", tree, "--unsafe-fixes")[0] == 0
-    assert contents(tree) == before
-    status, shown, _ = main(capsys, "audit", tree, "--format", "concise")
-    assert (status, [line.split()[1] for line in shown.splitlines()]) == (1, ["VC004"])
-
-
-@pytest.mark.parametrize("arguments", [["--diff"], ["--check"], ["--diff", "--check"]])
-def test_diff_and_check_write_nothing(capsys: pytest.CaptureFixture[str], tree: Path, arguments: list[str]) -> None:
-    before = contents(tree)
-    status, shown, errors = main(capsys, "fix", tree, *arguments)
-    assert contents(tree) == before
-    assert status == ("--check" in arguments)
-    assert "would fix 1:" in (errors if "--diff" in arguments else shown)
-    assert shown.startswith(f"--- a/{WRAPPERS}\n") is ("--diff" in arguments)
-
-
-@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-def test_git_applies_the_diff(tree: Path, tmp_path: Path) -> None:
-    patch = run(["fix", str(tree), "--unsafe-fixes", "--diff"]).stdout
-    other = make_tree(tmp_path / "other")
-    subprocess.run(["git", "apply", "-"], input=patch, text=True, cwd=other, check=True)
-    assert run(["fix", str(tree), "--unsafe-fixes"]).returncode == 0
-    assert contents(other) == contents(tree)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "fixed"),
-    [
-        (["--class", "LackingVL"], ["LackingVL"]),
-        (["--class", "vllm.model_executor.models.wrappers.ChosenVL"], ["ChosenVL"]),
-        (["--class", "SoundVL"], []),
-        (["--class", "LackingVL", "--class", "ChosenVL"], ["LackingVL", "ChosenVL"]),
-        (["--select", "VC004"], []),
-        (["--ignore", "undeclared-support"], []),
-        (["--contract", "SupportsEagle3"], ["LackingVL", "ChosenVL"]),
-    ],
-)
-def test_fix_only_what_is_named(
-    capsys: pytest.CaptureFixture[str], tree: Path, arguments: list[str], fixed: list[str]
-) -> None:
-    assert main(capsys, "fix", tree, "--unsafe-fixes", *arguments)[0] == 0
-    names = ("LackingVL", "ChosenVL")
-    assert [name for name in names if bases(tree, name) == "_Wrapper, SupportsEagle3"] == fixed
-
-
-@pytest.mark.parametrize(
-    ("answers", "fixed"),
-    [
-        ("y\ny\n", ["LackingVL", "ChosenVL"]),
-        ("n\ny\n", ["ChosenVL"]),
-        ("a\n", ["LackingVL", "ChosenVL"]),
-        ("n\na\n", ["ChosenVL"]),
-        ("q\n", []),
-        ("y\nq\n", ["LackingVL"]),
-        ("what\ny\nn\n", ["LackingVL"]),
-    ],
-)
-def test_interactive(tree: Path, answers: str, fixed: list[str]) -> None:
-    done = run(["fix", str(tree), "--unsafe-fixes", "--interactive"], input=answers)
-    assert done.returncode == 0
-    assert "1 of 2: VC001 LackingVL fails supports_eagle3" in done.stdout
-    assert "+class LackingVL(_Wrapper, SupportsEagle3):" in done.stdout
-    assert [name for name in ("LackingVL", "ChosenVL") if bases(tree, name) != "_Wrapper"] == fixed
-    assert ("not chosen: " in done.stdout) is ("LackingVL" not in fixed)
-
-
-def test_interactive_without_an_answer_writes_nothing(tree: Path) -> None:
-    before = contents(tree)
-    done = run(["fix", str(tree), "--interactive"], input="")
-    assert (done.returncode, done.stderr) == (130, "")
-    assert contents(tree) == before
-
-
-def test_a_file_that_cannot_be_written_is_named_and_fails_the_run(
-    capsys: pytest.CaptureFixture[str], tree: Path
-) -> None:
-    (tree / WRAPPERS).chmod(0o444)
-    before = contents(tree)
-    status, shown, _ = main(capsys, "fix", tree)
-    assert status == 1
-    assert contents(tree) == before
-    assert shown.startswith("fixed 0\n")
-    assert f"not carried out: {WRAPPERS} is read-only" in " ".join(shown.split())
