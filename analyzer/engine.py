@@ -62,14 +62,15 @@ class EngineError(Exception):
     """The checkout cannot be audited at all; one line for the user."""
 
 
-def read_checkout(checkout: Checkout) -> Audit:
+def read_checkout(checkout: Checkout, wanted: Sequence[str] = ()) -> Audit:
     """Everything before rules.
 
     Args:
         checkout: an opened tree.
+        wanted: names of contracts that the tree has to have.
 
     Raises:
-        EngineError: the interfaces module cannot be read.
+        EngineError: the interfaces module cannot be read, or has no contract of a wanted name.
     """
     sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION))
     index = Index(checkout)
@@ -77,6 +78,10 @@ def read_checkout(checkout: Checkout) -> Audit:
     if not contracts:
         why = index.diagnostics[0].message if index.diagnostics else "it defines no Protocol"
         raise EngineError(f"{checkout.rel(checkout.interfaces_path)} cannot be used: {why}")
+    for name in wanted:
+        if name not in contracts:
+            known = ", ".join(sorted(contracts))
+            raise EngineError(f"this checkout has no contract {name}; it has {known}")
     registry = read_registry(index)
     machine = Machine(index, registry)
     files = [path for root in checkout.model_roots for path in checkout.python_files(root)]
@@ -88,12 +93,12 @@ def read_checkout(checkout: Checkout) -> Audit:
     return Audit(checkout, index, registry, contracts, consumers, model_set, sorted(diagnostics))
 
 
-def _without_collection(checkout: Checkout) -> Audit:
+def _without_collection(checkout: Checkout, wanted: Sequence[str]) -> Audit:
     """Read with the garbage collector off: hundreds of thousands of small tuples would make it run all the time."""
     was_on = gc.isenabled()
     gc.disable()
     try:
-        return read_checkout(checkout)
+        return read_checkout(checkout, wanted)
     finally:
         if was_on:
             gc.enable()
@@ -115,11 +120,7 @@ def audit(
     Raises:
         EngineError: the tree cannot be audited, or a contract's name is not one of the tree's.
     """
-    read = _without_collection(checkout)
-    for name in contracts:
-        if name not in read.contracts:
-            known = ", ".join(sorted(read.contracts))
-            raise EngineError(f"this checkout has no contract {name}; it has {known}")
+    read = _without_collection(checkout, contracts)
     findings: list[Finding] = []
     for rule in rules:
         for finding in rule.check(read):

@@ -144,6 +144,10 @@ def _attr(machine: Machine, expr: Expr, frame: Frame) -> Value:
 
 def attribute(machine: Machine, owner: Value, name: str, frame: Frame, line: int) -> Value:
     """``owner.name``; raises where it certainly does not exist and the machine is strict."""
+    if not isinstance(owner, OneOf):
+        only = objects.get(machine, owner, name, frame, line)
+        if only is not UNBOUND:
+            return only
     found: list[Value] = []
     missing: list[Value] = []
     for option in options(owner):

@@ -68,7 +68,7 @@ class ClassInfo:
     bases: tuple[Target, ...] = ()
     mro: tuple[Target, ...] = ()
     problem: str = ""
-    arms: tuple[str, ...] = field(default=())
+    _own: tuple[tuple[Target, ...], tuple[ClassInfo, ...]] | None = field(default=None, repr=False)
 
     @property
     def key(self) -> str:
@@ -89,7 +89,9 @@ class ClassInfo:
     @property
     def own_mro(self) -> tuple[ClassInfo, ...]:
         """The classes of the checkout in the linearisation."""
-        return tuple(c for c in self.mro if isinstance(c, ClassInfo))
+        if self._own is None or self._own[0] is not self.mro:
+            self._own = (self.mro, tuple(c for c in self.mro if isinstance(c, ClassInfo)))
+        return self._own[1]
 
     @property
     def unknown_bases(self) -> tuple[str, ...]:

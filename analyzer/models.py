@@ -334,12 +334,15 @@ def _verdict(model: Model, status: Status) -> tuple[Verdict, str]:
     alternatives = status.alternatives
     unresolved = [a for a in alternatives if a.inner is not None and a.inner.resolution == "unresolved"]
     if status.satisfied is None:
-        return "unknown", alternatives[0].outer.root.missing_reason or "the check depends on what is not known"
+        root = alternatives[0].outer.root
+        reason = root.missing_reason or members.unknown_base(root.cls)
+        return "unknown", reason or "the check depends on what is not known"
     if status.satisfied:
         return _claimed(status, unresolved)
     supported = [a.supported for a in alternatives]
     if any(supported):
-        return "undeclared", "the inner model supports it, this class does not declare it"
+        may = "may support it" if status.config_decides else "supports it"
+        return "undeclared", f"the inner model {may}, this class does not declare it"
     if unresolved:
         return "unknown", unresolved[0].inner.reason if unresolved[0].inner else ""
     if model.inner and None in supported:

@@ -265,8 +265,11 @@ def options(value: Value) -> tuple[Value, ...]:
 
 def one_of(values: Iterable[Value]) -> Value:
     """The join of several values, flattened, each once; equal constants count once."""
+    given = list(values)
+    if len(given) == 1:  # by far the most frequent case
+        return given[0]
     out: list[Value] = []
-    for value in values:
+    for value in given:
         for option in options(value):
             if not any(option is known or _same(option, known) for known in out):
                 out.append(option)

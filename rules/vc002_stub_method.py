@@ -8,10 +8,10 @@ from analyzer import construct, evidence, members, repair
 from analyzer.audit import Audit
 from analyzer.contracts import Contract, ContractMethod
 from analyzer.facts import FunctionFacts
-from analyzer.findings import NO_FIX, Finding, Fix, Link
+from analyzer.findings import Finding, Fix, Link
 from analyzer.index import ClassInfo
 from analyzer.models import Model, Status, is_delegated
-from rules._rule import Rule
+from rules._rule import Case, Rule
 
 
 class StubMethod(Rule):
@@ -26,6 +26,223 @@ class StubMethod(Rule):
     what = "A class passes a contract's checker, and a method that the engine calls is still the Protocol's stub."
     why = "The stub returns None: the engine goes on with it and fails later, or the feature does nothing."
     how = "Define the method, usually by handing it on to the inner model."
+
+    bad = (
+        Case(
+            name="the base without its methods gives the stubs, which return None",
+            generation="0.16",
+            architectures={"LimeForCausalLM": "LimeForCausalLM"},
+            finds=(("VC002", "LimeForCausalLM"), ("VC002", "LimeForCausalLM")),
+            source="""
+                from torch import nn
+
+                from .interfaces import SupportsEagle3
+                from .utils import init_vllm_registered_model
+
+
+                class LimeForCausalLM(nn.Module, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.language_model = init_vllm_registered_model(
+                            vllm_config, architectures=["AlphaForCausalLM"]
+                        )
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+        Case(
+            name="a Protocol before the mixin that has the methods hides them with its stubs",
+            generation="0.16",
+            architectures={"LimeForCausalLM": "LimeForCausalLM"},
+            finds=(("VC002", "LimeForCausalLM"), ("VC002", "LimeForCausalLM")),
+            source="""
+                from torch import nn
+
+                from .delta import DeltaForCausalLM
+                from .interfaces import SupportsEagle3
+
+
+                class LimeMixin:
+                    def set_aux_hidden_state_layers(self, layers):
+                        self.text_model.set_aux_hidden_state_layers(layers)
+
+                    def get_eagle3_aux_hidden_state_layers(self):
+                        return self.text_model.get_eagle3_aux_hidden_state_layers()
+
+
+                class LimeForCausalLM(nn.Module, SupportsEagle3, LimeMixin):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.text_model = self._init_text_model(vllm_config, prefix)
+
+                    def _init_text_model(self, vllm_config, prefix):
+                        return DeltaForCausalLM(vllm_config=vllm_config, prefix=prefix)
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.text_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.text_model.compute_logits(hidden_states)
+                """,
+        ),
+        Case(
+            name="a model that can be cut into stages and never says what a stage starts from",
+            architectures={"LimeForCausalLM": "LimeForCausalLM"},
+            finds=(("VC002", "LimeForCausalLM"),),
+            source="""
+                from torch import nn
+
+                from .beta import BetaModel
+                from .interfaces import SupportsPP
+
+
+                class LimeForCausalLM(nn.Module, SupportsPP):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.model = BetaModel(vllm_config=vllm_config, prefix=prefix)
+
+                    def forward(self, input_ids, positions, intermediate_tensors=None):
+                        return self.model(input_ids, positions, intermediate_tensors)
+
+                    def compute_logits(self, hidden_states):
+                        return hidden_states
+                """,
+        ),
+        Case(
+            name="a hybrid model whose class does not know the shapes of its caches",
+            generation="0.20",
+            architectures={"LimeForCausalLM": "LimeForCausalLM"},
+            finds=(("VC002", "LimeForCausalLM"),),
+            source="""
+                from .beta import BetaForCausalLM
+                from .interfaces import IsHybrid
+
+
+                class LimeForCausalLM(BetaForCausalLM, IsHybrid):
+                    pass
+                """,
+        ),
+    )
+    good = (
+        Case(
+            name="the methods are handed on to the inner model",
+            generation="0.16",
+            architectures={"LimeForCausalLM": "LimeForCausalLM"},
+            source="""
+                from torch import nn
+
+                from .interfaces import SupportsEagle3
+                from .utils import init_vllm_registered_model
+
+
+                class LimeForCausalLM(nn.Module, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.language_model = init_vllm_registered_model(
+                            vllm_config, architectures=["AlphaForCausalLM"]
+                        )
+
+                    def set_aux_hidden_state_layers(self, layers: tuple[int, ...]) -> None:
+                        self.language_model.set_aux_hidden_state_layers(layers)
+
+                    def get_eagle3_aux_hidden_state_layers(self) -> tuple[int, ...]:
+                        return self.language_model.get_eagle3_aux_hidden_state_layers()
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+        Case(
+            name="the mixin stands before the Protocol and its methods win",
+            generation="0.16",
+            architectures={"LimeForCausalLM": "LimeForCausalLM"},
+            source="""
+                from torch import nn
+
+                from .delta import DeltaForCausalLM
+                from .interfaces import SupportsEagle3
+
+
+                class LimeMixin:
+                    def set_aux_hidden_state_layers(self, layers):
+                        self.text_model.set_aux_hidden_state_layers(layers)
+
+                    def get_eagle3_aux_hidden_state_layers(self):
+                        return self.text_model.get_eagle3_aux_hidden_state_layers()
+
+
+                class LimeForCausalLM(nn.Module, LimeMixin, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.text_model = DeltaForCausalLM(vllm_config=vllm_config, prefix=prefix)
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.text_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.text_model.compute_logits(hidden_states)
+                """,
+        ),
+        Case(
+            name="the method is set on the object, which hides the stub of the class",
+            architectures={"LimeForCausalLM": "LimeForCausalLM"},
+            source="""
+                from torch import nn
+
+                from .beta import BetaModel
+                from .interfaces import IsHybrid, SupportsPP
+                from .utils import make_empty_intermediate_tensors_factory
+
+
+                class LimeForCausalLM(nn.Module, SupportsPP, IsHybrid):
+                    @classmethod
+                    def get_mamba_state_shape_from_config(cls, vllm_config):
+                        return ((1, 2), (3, 4))
+
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.model = BetaModel(vllm_config=vllm_config, prefix=prefix)
+                        self.make_empty_intermediate_tensors = make_empty_intermediate_tensors_factory(["x"], 4)
+
+                    def forward(self, input_ids, positions, intermediate_tensors=None):
+                        return self.model(input_ids, positions, intermediate_tensors)
+
+                    def compute_logits(self, hidden_states):
+                        return hidden_states
+                """,
+        ),
+        Case(
+            name="in the newer generations the base alone has working methods",
+            generation="0.20",
+            architectures={"LimeForCausalLM": "LimeForCausalLM"},
+            source="""
+                from torch import nn
+
+                from .interfaces import SupportsEagle3
+                from .utils import init_vllm_registered_model
+
+
+                class LimeForCausalLM(nn.Module, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        inner: nn.Module = init_vllm_registered_model(vllm_config, architectures=["AlphaForCausalLM"])
+                        self.language_model = inner
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+    )
 
     def check(self, audit: Audit) -> Iterator[Finding]:
         for contract in audit.contracts.values():
@@ -129,7 +346,7 @@ def _declaring(cls: ClassInfo, contract: Contract) -> ClassInfo:
 
 def _fix(audit: Audit, owner: ClassInfo, contract: Contract, status: Status) -> Fix:
     if not status.alternatives:
-        return NO_FIX
+        return Fix("none", "what the method should give is for the class's author to say")
     supported = [a for a in status.alternatives if a.supported and a.inner is not None]
     if not supported:
         return Fix("none", "no inner model to hand the methods on to was found")

@@ -9,7 +9,7 @@ from analyzer.contracts import Contract
 from analyzer.dispatch import NameArm, NameGate
 from analyzer.findings import AddListItem, Finding, Fix, GateUse, Link
 from analyzer.models import Model
-from rules._rule import Rule
+from rules._rule import Case, Rule
 
 
 class ConsumerNameGate(Rule):
@@ -25,6 +25,80 @@ class ConsumerNameGate(Rule):
     what = "A consumer chooses by the class's name which config attribute to read, and does not name this class."
     why = "After the target was loaded the drafter's set-up dies with an AttributeError on the config."
     how = "Add the class's name to the branch that reads the attribute its config has."
+
+    bad = (
+        Case(
+            name="its config has image_token_id and the proposer reads image_token_index",
+            architectures={"VerbenaForConditionalGeneration": "VerbenaForConditionalGeneration"},
+            finds=(("VC012", "VerbenaForConditionalGeneration"),),
+            source="""
+                from .gamma import GammaForConditionalGeneration
+
+
+                class VerbenaForConditionalGeneration(GammaForConditionalGeneration):
+                    def is_image(self, token):
+                        return token == self.config.image_token_id
+                """,
+        ),
+        Case(
+            name="nothing in its file shows which attribute its config has",
+            generation="0.16",
+            architectures={"VerbenaForConditionalGeneration": "VerbenaForConditionalGeneration"},
+            finds=(("VC012", "VerbenaForConditionalGeneration"),),
+            source="""
+                from torch import nn
+
+                from .alpha import AlphaForCausalLM
+                from .interfaces import SupportsEagle3, SupportsMultiModal
+
+
+                class VerbenaForConditionalGeneration(nn.Module, SupportsMultiModal, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.config = vllm_config.model_config.hf_config
+                        self.language_model = AlphaForCausalLM(vllm_config=vllm_config, prefix=prefix)
+
+                    def set_aux_hidden_state_layers(self, layers):
+                        self.language_model.set_aux_hidden_state_layers(layers)
+
+                    def get_eagle3_aux_hidden_state_layers(self):
+                        return self.language_model.get_eagle3_aux_hidden_state_layers()
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+    )
+    good = (
+        Case(
+            name="the proposer names the class in the branch that reads what its config has",
+            architectures={"GammaPlusForConditionalGeneration": "GammaPlusForConditionalGeneration"},
+            source="""
+                from .gamma import GammaForConditionalGeneration
+
+
+                class GammaPlusForConditionalGeneration(GammaForConditionalGeneration):
+                    def is_image(self, token):
+                        return token == self.config.image_token_id
+                """,
+        ),
+        Case(
+            name="the last branch reads what its config has",
+            generation="0.20",
+            architectures={"VerbenaForConditionalGeneration": "VerbenaForConditionalGeneration"},
+            source="""
+                from .gamma import GammaForConditionalGeneration
+
+
+                class VerbenaForConditionalGeneration(GammaForConditionalGeneration):
+                    def is_image(self, token):
+                        return token == self.config.image_token_index
+                """,
+        ),
+    )
 
     def check(self, audit: Audit) -> Iterator[Finding]:
         for gate in audit.consumers.name_gates:
@@ -48,7 +122,7 @@ class ConsumerNameGate(Rule):
                 "unsafe",
                 f"add {cls.name} to the branch that reads config.{arm.reads}",
                 (AddListItem(gate.path, arm.line, arm.names[0], cls.name),),
-                "that the config has this attribute was inferred from the model's own file",
+                "whether the config has this attribute was only inferred from the model's own file",
             )
         return self.finding(
             contract,
