@@ -114,14 +114,14 @@ def name_gate(node: ast.If, function: FunctionNode, path: str, names: frozenset[
     current: ast.If = node
     while True:
         found = _compared(current.test)
-        if not found or not (set(found) & names):
+        if not found:
             return None
         arms.append(NameArm(found, _reads(current.body), current.lineno))
         if len(current.orelse) == 1 and isinstance(current.orelse[0], ast.If):
             current = current.orelse[0]
             continue
         break
-    if not any(arm.reads for arm in arms):
+    if not any(arm.reads for arm in arms) or not any(names & set(arm.names) for arm in arms):
         return None
     rest = current.orelse
     otherwise = NameArm((), _reads(rest), rest[0].lineno) if rest else None
