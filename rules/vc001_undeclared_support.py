@@ -10,7 +10,7 @@ from analyzer.contracts import Contract
 from analyzer.findings import Confidence, Finding
 from analyzer.index import ClassInfo
 from analyzer.models import Model, Status
-from rules._rule import Rule
+from rules._rule import Case, Rule
 
 
 class UndeclaredSupport(Rule):
@@ -32,6 +32,376 @@ class UndeclaredSupport(Rule):
         "Add the Protocol to the wrapper's bases. Where the contract's default does not reach the decoder, "
         "delegate its methods to the inner model's own; where the configuration chooses the inner model, "
         "ask it first and raise a clear error."
+    )
+
+    bad = (
+        Case(
+            name="a wrapper that builds a supporting model and does not say so",
+            architectures={"KiwiForConditionalGeneration": "KiwiForConditionalGeneration"},
+            finds=(("VC001", "KiwiForConditionalGeneration"),),
+            source="""
+                from torch import nn
+
+                from .interfaces import SupportsMultiModal
+                from .utils import init_vllm_registered_model
+
+
+                class KiwiForConditionalGeneration(nn.Module, SupportsMultiModal):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.config = config = vllm_config.model_config.hf_config
+                        self.image_token = config.image_token_index
+                        with self._mark_language_model(vllm_config):
+                            self.language_model = init_vllm_registered_model(
+                                vllm_config=vllm_config,
+                                hf_config=config.text_config,
+                                architectures=["AlphaForCausalLM"],
+                            )
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+        Case(
+            name="in the old generation the two methods are missing as well",
+            generation="0.16",
+            architectures={"KiwiForConditionalGeneration": "KiwiForConditionalGeneration"},
+            finds=(("VC001", "KiwiForConditionalGeneration"),),
+            source="""
+                from torch import nn
+
+                from vllm.model_executor.models.interfaces import SupportsMultiModal, SupportsPP
+                from vllm.model_executor.models.utils import init_vllm_registered_model, maybe_prefix
+
+
+                class KiwiForConditionalGeneration(nn.Module, SupportsMultiModal, SupportsPP):
+                    def __init__(self, *, vllm_config, prefix: str = "") -> None:
+                        super().__init__()
+                        self.config = config = vllm_config.model_config.hf_config
+                        self.image_token = getattr(config, "image_token_index")
+                        self.language_model: nn.Module = init_vllm_registered_model(
+                            vllm_config, prefix=maybe_prefix(prefix, "lm"), architectures=["AlphaForCausalLM"]
+                        )
+                        self.make_empty_intermediate_tensors = self.language_model.make_empty_intermediate_tensors
+
+                    def get_language_model(self) -> nn.Module:
+                        return self.language_model
+
+                    def forward(self, input_ids, positions, intermediate_tensors=None, inputs_embeds=None):
+                        hidden_states = self.language_model.model(
+                            input_ids, positions, intermediate_tensors, inputs_embeds=inputs_embeds
+                        )
+                        return hidden_states
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+        Case(
+            name="the checkpoint's configuration chooses the inner model",
+            architectures={"KiwiForConditionalGeneration": "KiwiForConditionalGeneration"},
+            finds=(("VC001", "KiwiForConditionalGeneration"),),
+            source="""
+                from torch import nn
+
+                from .interfaces import SupportsMultiModal
+                from .utils import init_vllm_registered_model
+
+
+                class KiwiForConditionalGeneration(nn.Module, SupportsMultiModal):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.config = config = vllm_config.model_config.hf_config
+                        self.image_token = config.image_token_index
+                        self.language_model = init_vllm_registered_model(vllm_config, hf_config=config.text_config)
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+        Case(
+            name="the architectures are read from the configuration, in the old generation",
+            generation="0.16",
+            architectures={"KiwiForCausalLM": "KiwiForCausalLM"},
+            finds=(("VC001", "KiwiForCausalLM"),),
+            source="""
+                from torch import nn
+
+                from vllm.model_executor.models.utils import init_vllm_registered_model
+
+
+                class KiwiForCausalLM(nn.Module):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        text_config = vllm_config.model_config.hf_config.text_config
+                        self.language_model = init_vllm_registered_model(
+                            vllm_config=vllm_config.with_hf_config(text_config, architectures=text_config.architectures)
+                        )
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+        Case(
+            name="a decoder that keeps a plain attribute needs explicit delegation, not the bare base",
+            generation="0.20",
+            architectures={"KiwiForConditionalGeneration": "KiwiForConditionalGeneration"},
+            finds=(("VC001", "KiwiForConditionalGeneration"),),
+            source="""
+                from torch import nn
+
+                from .delta import DeltaForCausalLM
+                from .interfaces import SupportsMultiModal
+
+
+                class KiwiForConditionalGeneration(nn.Module, SupportsMultiModal):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.config = config = vllm_config.model_config.hf_config
+                        self.image_token = config.image_token_index
+                        inner_config = vllm_config.with_hf_config(config.text_config)
+                        with self._mark_language_model(vllm_config):
+                            self.language_model = DeltaForCausalLM(vllm_config=inner_config, prefix=prefix)
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+        Case(
+            name="each branch builds another model and only one of them supports the contract",
+            architectures={"KiwiForCausalLM": "KiwiForCausalLM"},
+            finds=(("VC001", "KiwiForCausalLM"),),
+            source="""
+                from torch import nn
+
+                from .utils import init_vllm_registered_model
+
+
+                class KiwiForCausalLM(nn.Module):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        text_config = vllm_config.model_config.hf_config.text_config
+                        if text_config.model_type == "beta":
+                            architectures = ["BetaForCausalLM"]
+                        else:
+                            architectures = ["AlphaForCausalLM"]
+                        self.language_model = init_vllm_registered_model(
+                            vllm_config, hf_config=text_config, architectures=architectures
+                        )
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+        Case(
+            name="the default does not look where this wrapper keeps its model",
+            architectures={"KiwiForCausalLM": "KiwiForCausalLM"},
+            finds=(("VC001", "KiwiForCausalLM"),),
+            source="""
+                from torch import nn
+
+                from vllm.model_executor.model_loader.utils import initialize_model
+                from vllm.model_executor.models.alpha import AlphaForCausalLM
+
+
+                class KiwiForCausalLM(nn.Module):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.llm = initialize_model(vllm_config=vllm_config, model_class=AlphaForCausalLM)
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        output = self.llm(input_ids, positions, **kwargs)
+                        return output
+
+                    def compute_logits(self, hidden_states):
+                        return self.llm.compute_logits(hidden_states)
+                """,
+        ),
+        Case(
+            name="a class that dispatches in its own __new__ is judged by what it becomes, once for both",
+            architectures={"KiwiForCausalLM": "KiwiForCausalLM"},
+            finds=(("VC001", "KiwiBase"),),
+            source="""
+                from torch import nn
+
+                from .utils import init_vllm_registered_model
+
+
+                class KiwiBase(nn.Module):
+                    architecture = "AlphaForCausalLM"
+
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.language_model = init_vllm_registered_model(
+                            vllm_config, architectures=[self.architecture]
+                        )
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+
+
+                class KiwiDense(KiwiBase):
+                    pass
+
+
+                class KiwiSparse(KiwiBase):
+                    architecture = "DeltaForCausalLM"
+
+
+                class KiwiForCausalLM(KiwiBase):
+                    def __new__(cls, *, vllm_config, prefix=""):
+                        sparse = vllm_config.model_config.hf_config.model_type == "delta"
+                        chosen = KiwiSparse if sparse else KiwiDense
+                        return chosen(vllm_config=vllm_config, prefix=prefix)
+                """,
+        ),
+    )
+    good = (
+        Case(
+            name="the same wrapper with the base",
+            architectures={"KiwiForConditionalGeneration": "KiwiForConditionalGeneration"},
+            source="""
+                from torch import nn
+
+                from .interfaces import SupportsEagle3, SupportsMultiModal
+                from .utils import init_vllm_registered_model
+
+
+                class KiwiForConditionalGeneration(nn.Module, SupportsMultiModal, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.config = config = vllm_config.model_config.hf_config
+                        self.image_token = config.image_token_index
+                        with self._mark_language_model(vllm_config):
+                            self.language_model = init_vllm_registered_model(
+                                vllm_config=vllm_config,
+                                hf_config=config.text_config,
+                                architectures=["AlphaForCausalLM"],
+                            )
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+        Case(
+            name="the inner model does not support the contract either",
+            architectures={"KiwiForConditionalGeneration": "KiwiForConditionalGeneration"},
+            source="""
+                from torch import nn
+
+                from .beta import BetaForCausalLM
+                from .interfaces import SupportsMultiModal
+
+
+                class KiwiForConditionalGeneration(nn.Module, SupportsMultiModal):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.language_model = BetaForCausalLM(vllm_config=vllm_config, prefix=prefix)
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+        Case(
+            name="a wrapper that inherits nothing and has every member passes the check all the same",
+            generation="0.16",
+            architectures={"KiwiForCausalLM": "KiwiForCausalLM"},
+            source="""
+                from torch import nn
+
+                from .utils import init_vllm_registered_model
+
+
+                class KiwiForCausalLM(nn.Module):
+                    supports_eagle3 = True
+                    has_own_lm_head = False
+                    has_own_embed_tokens = False
+
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        architectures = ["AlphaForCausalLM"]
+                        self.language_model = init_vllm_registered_model(vllm_config, architectures=architectures)
+
+                    def set_aux_hidden_state_layers(self, layers):
+                        self.language_model.set_aux_hidden_state_layers(layers)
+
+                    def get_eagle3_aux_hidden_state_layers(self):
+                        return self.language_model.get_eagle3_aux_hidden_state_layers()
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+        Case(
+            name="a pooling model never speculates, whatever it is built around",
+            architectures={"KiwiModel": "KiwiModel"},
+            source="""
+                from torch import nn
+
+                from .alpha import AlphaForCausalLM
+
+
+                class KiwiModel(nn.Module):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.language_model = AlphaForCausalLM(vllm_config=vllm_config, prefix=prefix)
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+        Case(
+            name="a draft head is built around a model and is no target",
+            generation="0.20",
+            architectures={"Eagle3KiwiForCausalLM": "Eagle3KiwiForCausalLM"},
+            source="""
+                from torch import nn
+
+                from .alpha import AlphaForCausalLM
+
+
+                class Eagle3KiwiForCausalLM(nn.Module):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.model = AlphaForCausalLM(vllm_config=vllm_config, prefix=prefix)
+
+                    def forward(self, input_ids, positions, hidden_states):
+                        return self.model(input_ids, positions, inputs_embeds=hidden_states)
+
+                    def compute_logits(self, hidden_states):
+                        return self.model.compute_logits(hidden_states)
+                """,
+        ),
     )
 
     def check(self, audit: Audit) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from analyzer.audit import Audit
 from analyzer.contracts import Contract
 from analyzer.findings import Finding, Fix
 from analyzer.models import Alternative, Model, Status
-from rules._rule import Rule
+from rules._rule import Case, Rule
 
 
 class UnreachableDecoder(Rule):
@@ -24,6 +24,233 @@ class UnreachableDecoder(Rule):
     what = "A class passes a contract's checker, and the effective method fails on its way to the decoder."
     why = "The check is passed and the start fails behind it, with an AttributeError or AssertionError of no help."
     how = "Delegate the methods explicitly to the inner model's own."
+
+    bad = (
+        Case(
+            name="a subclass of a declaring wrapper swaps the inner model for one without the mixin",
+            generation="0.20",
+            architectures={"MangoForConditionalGeneration": "MangoForConditionalGeneration"},
+            finds=(("VC003", "MangoForConditionalGeneration"),),
+            source="""
+                from torch import nn
+
+                from .delta import DeltaForCausalLM
+                from .gamma import GammaForConditionalGeneration
+
+
+                class MangoForConditionalGeneration(GammaForConditionalGeneration):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        nn.Module.__init__(self)
+                        self.config = config = vllm_config.model_config.hf_config
+                        self.image_token = config.image_token_index
+                        with self._mark_language_model(vllm_config):
+                            self.language_model = DeltaForCausalLM(vllm_config=vllm_config, prefix=prefix)
+
+                    def make_empty_intermediate_tensors(self, batch_size, dtype, device):
+                        return {}
+                """,
+        ),
+        Case(
+            name="the default looks at language_model and the model is called llm",
+            architectures={"MangoForCausalLM": "MangoForCausalLM"},
+            finds=(("VC003", "MangoForCausalLM"),),
+            source="""
+                from torch import nn
+
+                from .alpha import AlphaForCausalLM
+                from .interfaces import SupportsEagle3
+
+
+                class MangoForCausalLM(nn.Module, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.llm = AlphaForCausalLM(vllm_config=vllm_config, prefix=prefix)
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.llm(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.llm.compute_logits(hidden_states)
+                """,
+        ),
+        Case(
+            name="the methods write past the inner model's own and miss its decoder",
+            generation="0.16",
+            architectures={
+                "MangoAlphaForCausalLM": "MangoAlphaForCausalLM",
+                "MangoForCausalLM": "MangoForCausalLM",
+            },
+            finds=(("VC003", "MangoForCausalLM"),),
+            source="""
+                from torch import nn
+
+                from .alpha import AlphaModel
+                from .interfaces import SupportsEagle3
+                from .utils import init_vllm_registered_model
+
+
+                class MangoForCausalLM(nn.Module, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.language_model = init_vllm_registered_model(
+                            vllm_config, architectures=["MangoAlphaForCausalLM"]
+                        )
+
+                    def set_aux_hidden_state_layers(self, layers):
+                        self.language_model.model.aux_hidden_state_layers = layers
+
+                    def get_eagle3_aux_hidden_state_layers(self):
+                        num_layers = len(self.language_model.model.layers)
+                        return (2, num_layers // 2, num_layers - 3)
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+
+
+                class MangoAlphaForCausalLM(nn.Module, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.transformer = AlphaModel(vllm_config=vllm_config, prefix=prefix)
+
+                    def set_aux_hidden_state_layers(self, layers):
+                        self.transformer.aux_hidden_state_layers = layers
+
+                    def get_eagle3_aux_hidden_state_layers(self):
+                        return (1, 2, 3)
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.transformer(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return hidden_states
+                """,
+        ),
+        Case(
+            name="up to 0.26 the default needs a decoder at model, and this model is its own",
+            generation="0.20",
+            architectures={"MangoAlphaForCausalLM": "MangoAlphaForCausalLM"},
+            finds=(("VC003", "MangoAlphaForCausalLM"),),
+            source="""
+                from .alpha import AlphaModel
+                from .interfaces import SupportsEagle3
+
+
+                class MangoAlphaForCausalLM(AlphaModel, SupportsEagle3):
+                    def compute_logits(self, hidden_states):
+                        return hidden_states
+                """,
+        ),
+    )
+    good = (
+        Case(
+            name="the subclass delegates to the inner model's own methods",
+            generation="0.20",
+            architectures={"MangoForConditionalGeneration": "MangoForConditionalGeneration"},
+            source="""
+                from torch import nn
+
+                from .delta import DeltaForCausalLM
+                from .gamma import GammaForConditionalGeneration
+
+
+                class MangoForConditionalGeneration(GammaForConditionalGeneration):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        nn.Module.__init__(self)
+                        self.config = config = vllm_config.model_config.hf_config
+                        self.image_token = config.image_token_index
+                        with self._mark_language_model(vllm_config):
+                            self.language_model = DeltaForCausalLM(vllm_config=vllm_config, prefix=prefix)
+
+                    def set_aux_hidden_state_layers(self, layers):
+                        self.language_model.set_aux_hidden_state_layers(layers)
+
+                    def get_eagle3_default_aux_hidden_state_layers(self):
+                        return self.language_model.get_eagle3_default_aux_hidden_state_layers()
+
+                    def make_empty_intermediate_tensors(self, batch_size, dtype, device):
+                        return {}
+                """,
+        ),
+        Case(
+            name="a property leads the default to a model of another name",
+            architectures={"MangoForCausalLM": "MangoForCausalLM"},
+            source="""
+                from torch import nn
+
+                from .alpha import AlphaForCausalLM
+                from .interfaces import SupportsEagle3
+
+
+                class MangoForCausalLM(nn.Module, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.thinker = AlphaForCausalLM(vllm_config=vllm_config, prefix=prefix)
+
+                    @property
+                    def language_model(self):
+                        return self.thinker
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.thinker(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.thinker.compute_logits(hidden_states)
+                """,
+        ),
+        Case(
+            name="an overridden get_language_model leads it to a nested decoder",
+            architectures={"MangoForConditionalGeneration": "MangoForConditionalGeneration"},
+            source="""
+                from torch import nn
+
+                from .alpha import AlphaModel
+                from .interfaces import SupportsEagle3, SupportsMultiModal
+
+
+                class MangoModel(nn.Module):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.encoder = nn.Identity()
+                        self.decoder = AlphaModel(vllm_config=vllm_config, prefix=prefix)
+
+                    def forward(self, input_ids, positions, inputs_embeds=None):
+                        return self.decoder(input_ids, positions, inputs_embeds=inputs_embeds)
+
+
+                class MangoForConditionalGeneration(nn.Module, SupportsMultiModal, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.config = config = vllm_config.model_config.hf_config
+                        self.image_token = config.image_token_index
+                        self.model = MangoModel(vllm_config=vllm_config, prefix=prefix)
+
+                    def get_language_model(self):
+                        return self.model.decoder
+
+                    def forward(self, input_ids, positions, intermediate_tensors=None):
+                        return self.model(input_ids, positions)
+
+                    def compute_logits(self, hidden_states):
+                        return hidden_states
+                """,
+        ),
+        Case(
+            name="from 0.28 a model may be its own decoder",
+            architectures={"MangoAlphaForCausalLM": "MangoAlphaForCausalLM"},
+            source="""
+                from .alpha import AlphaModel
+                from .interfaces import SupportsEagle3
+
+
+                class MangoAlphaForCausalLM(AlphaModel, SupportsEagle3):
+                    def compute_logits(self, hidden_states):
+                        return hidden_states
+                """,
+        ),
+    )
 
     def check(self, audit: Audit) -> Iterator[Finding]:
         for contract in audit.delegated:

@@ -8,7 +8,7 @@ from analyzer import evidence
 from analyzer.audit import Audit
 from analyzer.findings import Finding, Fix
 from analyzer.models import Status
-from rules._rule import Rule
+from rules._rule import Case, Rule
 
 
 class OverclaimedSupport(Rule):
@@ -23,6 +23,119 @@ class OverclaimedSupport(Rule):
         "guesses blindly."
     )
     how = "Teach the inner model, or do not inherit the claim: no mechanical repair is offered."
+
+    bad = (
+        Case(
+            name="the claim is inherited and the inner model is another one",
+            architectures={"OliveForConditionalGeneration": "OliveForConditionalGeneration"},
+            finds=(("VC004", "OliveForConditionalGeneration"),),
+            source="""
+                from torch import nn
+
+                from .beta import BetaForCausalLM
+                from .gamma import GammaForConditionalGeneration
+
+
+                class OliveForConditionalGeneration(GammaForConditionalGeneration):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        nn.Module.__init__(self)
+                        self.language_model = BetaForCausalLM(vllm_config=vllm_config, prefix=prefix)
+                        self.make_empty_intermediate_tensors = self.language_model.make_empty_intermediate_tensors
+                """,
+        ),
+        Case(
+            name="it delegates to methods that the inner model does not have",
+            generation="0.16",
+            architectures={"OliveForCausalLM": "OliveForCausalLM"},
+            finds=(("VC004", "OliveForCausalLM"),),
+            source="""
+                from torch import nn
+
+                from .interfaces import SupportsEagle3
+                from .utils import init_vllm_registered_model
+
+
+                class OliveForCausalLM(nn.Module, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.language_model = init_vllm_registered_model(
+                            vllm_config, architectures=["BetaForCausalLM"]
+                        )
+
+                    def set_aux_hidden_state_layers(self, layers):
+                        self.language_model.set_aux_hidden_state_layers(layers)
+
+                    def get_eagle3_aux_hidden_state_layers(self):
+                        return self.language_model.get_eagle3_aux_hidden_state_layers()
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+    )
+    good = (
+        Case(
+            name="the subclass swaps one supporting model for another",
+            architectures={"OliveForConditionalGeneration": "OliveForConditionalGeneration"},
+            source="""
+                from torch import nn
+
+                from .gamma import GammaForConditionalGeneration
+                from .utils import init_vllm_registered_model
+
+
+                class OliveForConditionalGeneration(GammaForConditionalGeneration):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        nn.Module.__init__(self)
+                        self.config = config = vllm_config.model_config.hf_config
+                        self.image_token = config.image_token_index
+                        self.language_model = init_vllm_registered_model(
+                            vllm_config, hf_config=config.text_config, architectures=["AlphaForCausalLM"]
+                        )
+                        self.make_empty_intermediate_tensors = self.language_model.make_empty_intermediate_tensors
+                """,
+        ),
+        Case(
+            name="the configuration chooses: the claim holds for some of the models and fails clearly for others",
+            generation="0.16",
+            architectures={"OliveForCausalLM": "OliveForCausalLM"},
+            source="""
+                from torch import nn
+
+                from .interfaces import SupportsEagle3, supports_eagle3
+                from .utils import init_vllm_registered_model
+
+
+                class OliveForCausalLM(nn.Module, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.language_model = init_vllm_registered_model(
+                            vllm_config, hf_config=vllm_config.model_config.hf_config.text_config
+                        )
+
+                    def _require_eagle3(self):
+                        if not supports_eagle3(self.language_model):
+                            raise RuntimeError(f"{type(self.language_model).__name__} hands out no auxiliary states")
+
+                    def set_aux_hidden_state_layers(self, layers):
+                        self._require_eagle3()
+                        self.language_model.set_aux_hidden_state_layers(layers)
+
+                    def get_eagle3_aux_hidden_state_layers(self):
+                        self._require_eagle3()
+                        return self.language_model.get_eagle3_aux_hidden_state_layers()
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+    )
 
     def check(self, audit: Audit) -> Iterator[Finding]:
         for contract in audit.delegated:

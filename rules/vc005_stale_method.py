@@ -12,7 +12,7 @@ from analyzer.facts import FunctionFacts
 from analyzer.findings import Edit, Finding, Fix, Link, RemoveMethod, RenameMethod
 from analyzer.index import ClassInfo
 from analyzer.models import Model
-from rules._rule import Rule
+from rules._rule import Case, Rule
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,89 @@ class StaleMethod(Rule):
         "name the class is refused."
     )
     how = "Rename it to the contract's name, or remove it where that one is defined too."
+
+    bad = (
+        Case(
+            name="the getter still has its name of vLLM 0.17 and nothing calls it",
+            architectures={"PeachForCausalLM": "PeachForCausalLM"},
+            finds=(("VC005", "PeachForCausalLM"),),
+            source="""
+                from .alpha import AlphaForCausalLM
+
+
+                class PeachForCausalLM(AlphaForCausalLM):
+                    def get_eagle3_aux_hidden_state_layers(self) -> tuple[int, ...]:
+                        return (1, 3, 5)
+                """,
+        ),
+        Case(
+            name="a wrapper was moved to the new name and the old method left behind",
+            generation="0.20",
+            architectures={"PeachForCausalLM": "PeachForCausalLM"},
+            finds=(("VC005", "PeachForCausalLM"),),
+            source="""
+                from torch import nn
+
+                from .interfaces import SupportsEagle3
+                from .utils import init_vllm_registered_model
+
+
+                class PeachForCausalLM(nn.Module, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.language_model = init_vllm_registered_model(
+                            vllm_config, architectures=["DeltaForCausalLM"]
+                        )
+
+                    def set_aux_hidden_state_layers(self, layers):
+                        self.language_model.set_aux_hidden_state_layers(layers)
+
+                    def get_eagle3_aux_hidden_state_layers(self):
+                        return self.language_model.get_eagle3_aux_hidden_state_layers()
+
+                    def get_eagle3_default_aux_hidden_state_layers(self):
+                        return self.language_model.get_eagle3_default_aux_hidden_state_layers()
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+    )
+    good = (
+        Case(
+            name="in its own generation the name is the contract's",
+            generation="0.16",
+            architectures={"PeachAlphaForCausalLM": "PeachAlphaForCausalLM"},
+            source="""
+                from .alpha import AlphaForCausalLM
+
+
+                class PeachAlphaForCausalLM(AlphaForCausalLM):
+                    def get_eagle3_aux_hidden_state_layers(self) -> tuple[int, ...]:
+                        return (1, 3, 5)
+                """,
+        ),
+        Case(
+            name="a helper of a similar name that the class itself calls",
+            architectures={"PeachForCausalLM": "PeachForCausalLM"},
+            source="""
+                from .alpha import AlphaForCausalLM
+
+
+                class PeachForCausalLM(AlphaForCausalLM):
+                    def get_eagle3_small_aux_hidden_state_layers(self) -> tuple[int, ...]:
+                        return (1, 2, 3)
+
+                    def get_eagle3_default_aux_hidden_state_layers(self) -> tuple[int, ...]:
+                        if len(self.model.layers) < 16:
+                            return self.get_eagle3_small_aux_hidden_state_layers()
+                        return super().get_eagle3_default_aux_hidden_state_layers()
+                """,
+        ),
+    )
 
     def check(self, audit: Audit) -> Iterator[Finding]:
         for contract in audit.delegated:

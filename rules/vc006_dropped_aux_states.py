@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from analyzer import evidence
 from analyzer.audit import Audit
 from analyzer.findings import Finding, Fix, Position
-from rules._rule import Rule
+from rules._rule import Case, Rule
 
 
 class DroppedAuxStates(Rule):
@@ -19,6 +19,138 @@ class DroppedAuxStates(Rule):
     what = "A model's forward unpacks, scales or wraps the decoder's result, so that the auxiliary states are lost."
     why = "With auxiliary states the decoder returns a tuple: forward fails on it, or silently loses them."
     how = "Return the inner result as it came, or take it apart and put it together again where it is a tuple."
+
+    bad = (
+        Case(
+            name="forward scales the result, which with auxiliary states is a tuple",
+            architectures={"PlumForCausalLM": "PlumForCausalLM"},
+            finds=(("VC006", "PlumForCausalLM"),),
+            source="""
+                from torch import nn
+
+                from .interfaces import SupportsEagle3
+                from .utils import init_vllm_registered_model
+
+
+                class PlumForCausalLM(nn.Module, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.language_model = init_vllm_registered_model(
+                            vllm_config, architectures=["AlphaForCausalLM"]
+                        )
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        hidden_states = self.language_model(input_ids, positions, **kwargs)
+                        return hidden_states * 0.5
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+        Case(
+            name="forward takes the hidden states out and leaves the rest behind",
+            generation="0.16",
+            architectures={"PlumForCausalLM": "PlumForCausalLM"},
+            finds=(("VC006", "PlumForCausalLM"),),
+            source="""
+                from torch import nn
+
+                from .interfaces import SupportsEagle3
+                from .utils import init_vllm_registered_model
+
+
+                class PlumForCausalLM(nn.Module, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.language_model = init_vllm_registered_model(
+                            vllm_config, architectures=["AlphaForCausalLM"]
+                        )
+
+                    def set_aux_hidden_state_layers(self, layers):
+                        self.language_model.set_aux_hidden_state_layers(layers)
+
+                    def get_eagle3_aux_hidden_state_layers(self):
+                        return self.language_model.get_eagle3_aux_hidden_state_layers()
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        output = self.language_model(input_ids, positions, **kwargs)
+                        if isinstance(output, tuple):
+                            output, _ = output
+                        return output
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+        Case(
+            name="forward of a text model adds something to what its decoder gave",
+            generation="0.20",
+            architectures={"PlumAlphaForCausalLM": "PlumAlphaForCausalLM"},
+            finds=(("VC006", "PlumAlphaForCausalLM"),),
+            source="""
+                from .alpha import AlphaForCausalLM
+
+
+                class PlumAlphaForCausalLM(AlphaForCausalLM):
+                    def forward(self, input_ids, positions, intermediate_tensors=None, inputs_embeds=None):
+                        hidden_states = super().forward(input_ids, positions, intermediate_tensors, inputs_embeds)
+                        return hidden_states + 1.0
+                """,
+        ),
+    )
+    good = (
+        Case(
+            name="forward takes the tuple apart and puts it together again",
+            architectures={"PlumForConditionalGeneration": "PlumForConditionalGeneration"},
+            source="""
+                from .gamma import GammaForConditionalGeneration
+
+
+                class PlumForConditionalGeneration(GammaForConditionalGeneration):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__(vllm_config=vllm_config, prefix=prefix)
+                        self.scale = self.config.image_token_index
+
+                    def forward(self, input_ids, positions, intermediate_tensors=None):
+                        output = self.language_model(input_ids, positions, intermediate_tensors)
+                        if isinstance(output, tuple):
+                            hidden_states, aux_hidden_states = output
+                            return hidden_states * 0.5, aux_hidden_states
+                        return output * 0.5
+                """,
+        ),
+        Case(
+            name="forward passes through a helper and hands the result on as it came",
+            generation="0.20",
+            architectures={"PlumForCausalLM": "PlumForCausalLM"},
+            source="""
+                from torch import nn
+
+                from .interfaces import SupportsEagle3
+                from .utils import init_vllm_registered_model
+
+
+                class PlumForCausalLM(nn.Module, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.language_model = init_vllm_registered_model(
+                            vllm_config, architectures=["AlphaForCausalLM"]
+                        )
+
+                    def _run(self, embeds, **kwargs):
+                        decoder = self.language_model.model
+                        return decoder(None, inputs_embeds=embeds, **kwargs)
+
+                    def forward(self, input_ids, positions, intermediate_tensors=None):
+                        embeds = self.language_model.embed_input_ids(input_ids)
+                        model_output = self._run(embeds * 2.0, positions=positions)
+                        return model_output
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+    )
 
     def check(self, audit: Audit) -> Iterator[Finding]:
         for contract in audit.delegated:

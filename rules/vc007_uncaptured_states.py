@@ -11,7 +11,7 @@ from analyzer.chains import Chain
 from analyzer.contracts import Contract
 from analyzer.findings import Finding, Fix
 from analyzer.models import Alternative, Model
-from rules._rule import Rule
+from rules._rule import Case, Rule
 
 
 @dataclass
@@ -35,6 +35,160 @@ class UncapturedStates(Rule):
     what = "A class claims support, and its decoder's effective forward neither collects nor returns the states."
     why = "The interface is complete and the feature is broken: the runner gets no auxiliary states to give on."
     how = "Collect in the overriding forward as the inherited one does; no mechanical repair is offered here."
+
+    bad = (
+        Case(
+            name="the decoder overrides forward and leaves the collecting out",
+            architectures={"QuinceForCausalLM": "QuinceForCausalLM"},
+            finds=(("VC007", "QuinceForCausalLM"),),
+            source="""
+                from .alpha import AlphaForCausalLM, AlphaModel
+
+
+                class QuinceModel(AlphaModel):
+                    def forward(self, input_ids, positions, intermediate_tensors=None, inputs_embeds=None):
+                        hidden_states = self.embed_input_ids(input_ids) if inputs_embeds is None else inputs_embeds
+                        residual = None
+                        for layer in self.layers:
+                            hidden_states, residual = layer(positions, hidden_states, residual)
+                        return hidden_states + residual
+
+
+                class QuinceForCausalLM(AlphaForCausalLM):
+                    def _init_model(self, vllm_config, prefix=""):
+                        return QuinceModel(vllm_config=vllm_config, prefix=prefix)
+                """,
+        ),
+        Case(
+            name="the states are collected and never returned, and a wrapper claims them too",
+            generation="0.16",
+            architectures={
+                "QuinceDeltaForCausalLM": "QuinceDeltaForCausalLM",
+                "QuinceForCausalLM": "QuinceForCausalLM",
+            },
+            finds=(("VC007", "QuinceDeltaForCausalLM"),),
+            source="""
+                from torch import nn
+
+                from .delta import DeltaForCausalLM, DeltaModel
+                from .interfaces import SupportsEagle3
+
+
+                class QuinceModel(DeltaModel):
+                    def forward(self, input_ids, positions, intermediate_tensors=None, inputs_embeds=None):
+                        hidden_states = self.embed_input_ids(input_ids) if inputs_embeds is None else inputs_embeds
+                        aux_hidden_states = []
+                        for index, layer in enumerate(self.layers):
+                            if index in self.aux_hidden_state_layers:
+                                aux_hidden_states.append(hidden_states)
+                            hidden_states = layer(hidden_states)
+                        return hidden_states
+
+
+                class QuinceDeltaForCausalLM(DeltaForCausalLM):
+                    model_cls = QuinceModel
+
+
+                class QuinceForCausalLM(nn.Module, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.language_model = QuinceDeltaForCausalLM(vllm_config=vllm_config, prefix=prefix)
+
+                    def set_aux_hidden_state_layers(self, layers):
+                        self.language_model.set_aux_hidden_state_layers(layers)
+
+                    def get_eagle3_aux_hidden_state_layers(self):
+                        return self.language_model.get_eagle3_aux_hidden_state_layers()
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+        Case(
+            name="a wrapper of such a model is not repaired: that would only move the failure",
+            generation="0.20",
+            architectures={
+                "QuinceAlphaForCausalLM": "QuinceAlphaForCausalLM",
+                "QuinceForCausalLM": "QuinceForCausalLM",
+            },
+            finds=(("VC001", "QuinceForCausalLM"), ("VC007", "QuinceAlphaForCausalLM")),
+            source="""
+                from torch import nn
+
+                from .alpha import AlphaForCausalLM, AlphaModel
+
+
+                class QuinceModel(AlphaModel):
+                    def forward(self, input_ids, positions, intermediate_tensors=None, inputs_embeds=None):
+                        return self.embed_input_ids(input_ids)
+
+
+                class QuinceAlphaForCausalLM(AlphaForCausalLM):
+                    def _init_model(self, vllm_config, prefix=""):
+                        return QuinceModel(vllm_config=vllm_config, prefix=prefix)
+
+
+                class QuinceForCausalLM(nn.Module):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.language_model = QuinceAlphaForCausalLM(vllm_config=vllm_config, prefix=prefix)
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+    )
+    good = (
+        Case(
+            name="the overriding forward adds to the inherited one and keeps its result",
+            architectures={"QuinceForCausalLM": "QuinceForCausalLM"},
+            source="""
+                from .alpha import AlphaForCausalLM, AlphaModel
+
+
+                class QuinceModel(AlphaModel):
+                    def forward(self, input_ids, positions, intermediate_tensors=None, inputs_embeds=None):
+                        if inputs_embeds is None:
+                            inputs_embeds = self.embed_input_ids(input_ids) * 2.0
+                        return super().forward(input_ids, positions, intermediate_tensors, inputs_embeds)
+
+
+                class QuinceForCausalLM(AlphaForCausalLM):
+                    def _init_model(self, vllm_config, prefix=""):
+                        return QuinceModel(vllm_config=vllm_config, prefix=prefix)
+                """,
+        ),
+        Case(
+            name="the states are gathered in a dict and handed out in the order that was asked for",
+            generation="0.16",
+            architectures={"QuinceDeltaForCausalLM": "QuinceDeltaForCausalLM"},
+            source="""
+                from .delta import DeltaForCausalLM, DeltaModel
+
+
+                class QuinceModel(DeltaModel):
+                    def forward(self, input_ids, positions, intermediate_tensors=None, inputs_embeds=None):
+                        hidden_states = self.embed_input_ids(input_ids) if inputs_embeds is None else inputs_embeds
+                        captured = {}
+                        for index, layer in enumerate(self.layers):
+                            captured[index] = hidden_states
+                            hidden_states = layer(hidden_states)
+                        if not self.aux_hidden_state_layers:
+                            return hidden_states
+                        return hidden_states, [captured[index] for index in self.aux_hidden_state_layers]
+
+
+                class QuinceDeltaForCausalLM(DeltaForCausalLM):
+                    model_cls = QuinceModel
+                """,
+        ),
+    )
 
     def check(self, audit: Audit) -> Iterator[Finding]:
         for contract in audit.delegated:

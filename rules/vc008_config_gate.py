@@ -11,7 +11,7 @@ from analyzer.dispatch import AllowList
 from analyzer.findings import AddListItem, Finding, Fix, GateUse, Link
 from analyzer.index import ClassInfo
 from analyzer.models import Model, Status
-from rules._rule import Rule
+from rules._rule import Case, Rule
 
 
 class ConfigGate(Rule):
@@ -28,6 +28,82 @@ class ConfigGate(Rule):
     what = "An allow-list of model types refuses a model that the rest of the chain supports."
     why = "The engine refuses the start with a ValueError that names the list, although the model is ready."
     how = "Add the model type to the list."
+
+    bad = (
+        Case(
+            name="a text model that works in every other respect",
+            generation="0.16",
+            architectures={"EpsilonForCausalLM": "EpsilonForCausalLM"},
+            finds=(("VC008", "EpsilonForCausalLM"),),
+            source="""
+                from vllm.transformers_utils.configs import EpsilonConfig
+
+                from .alpha import AlphaForCausalLM
+
+
+                class EpsilonForCausalLM(AlphaForCausalLM):
+                    config_class = EpsilonConfig
+                """,
+        ),
+        Case(
+            name="the list asks for the text model's type, whatever the wrapper is called",
+            generation="0.20",
+            architectures={"EpsilonForCausalLM": "EpsilonForCausalLM", "RoseForCausalLM": "RoseForCausalLM"},
+            finds=(("VC008", "EpsilonForCausalLM"), ("VC008", "RoseForCausalLM")),
+            source="""
+                from torch import nn
+
+                from .alpha import AlphaForCausalLM
+                from .interfaces import SupportsEagle3
+                from .utils import init_vllm_registered_model
+
+
+                class EpsilonForCausalLM(AlphaForCausalLM):
+                    pass
+
+
+                class RoseForCausalLM(nn.Module, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.language_model = init_vllm_registered_model(
+                            vllm_config, architectures=["EpsilonForCausalLM"]
+                        )
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+    )
+    good = (
+        Case(
+            name="a listed string stands inside the model's type",
+            generation="0.16",
+            architectures={"AlphaPlusForCausalLM": "AlphaPlusForCausalLM"},
+            source="""
+                from .alpha import AlphaForCausalLM
+
+
+                class AlphaPlusForCausalLM(AlphaForCausalLM):
+                    pass
+                """,
+        ),
+        Case(
+            name="from 0.21 there is no such list",
+            architectures={"EpsilonForCausalLM": "EpsilonForCausalLM"},
+            source="""
+                from vllm.transformers_utils.configs import EpsilonConfig
+
+                from .alpha import AlphaForCausalLM
+
+
+                class EpsilonForCausalLM(AlphaForCausalLM):
+                    config_class = EpsilonConfig
+                """,
+        ),
+    )
 
     def check(self, audit: Audit) -> Iterator[Finding]:
         for gate in audit.consumers.allow_lists:

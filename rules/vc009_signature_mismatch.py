@@ -11,7 +11,7 @@ from analyzer.facts import FunctionFacts
 from analyzer.findings import Finding, Fix, Link
 from analyzer.index import ClassInfo
 from analyzer.models import Model
-from rules._rule import Rule
+from rules._rule import Case, Rule
 
 
 class SignatureMismatch(Rule):
@@ -23,6 +23,104 @@ class SignatureMismatch(Rule):
     what = "An override of a contract's method is incompatible with the contract's signature."
     why = "The engine calls it as the contract has it and gets a TypeError, or a coroutine where it expects a value."
     how = "Take the contract's parameters, under their names, and keep its kind (instance or class method)."
+
+    bad = (
+        Case(
+            name="the setter wants an argument that no caller gives",
+            architectures={"SageForCausalLM": "SageForCausalLM"},
+            finds=(("VC009", "SageForCausalLM"),),
+            source="""
+                from .alpha import AlphaForCausalLM
+
+
+                class SageForCausalLM(AlphaForCausalLM):
+                    def set_aux_hidden_state_layers(self, layers: tuple[int, ...], offset: int) -> None:
+                        self.model._set_aux_hidden_state_layers(tuple(layer + offset for layer in layers))
+                """,
+        ),
+        Case(
+            name="the getter is a property, and its value is called",
+            generation="0.16",
+            architectures={"SageAlphaForCausalLM": "SageAlphaForCausalLM"},
+            finds=(("VC009", "SageAlphaForCausalLM"),),
+            source="""
+                from .alpha import AlphaForCausalLM
+
+
+                class SageAlphaForCausalLM(AlphaForCausalLM):
+                    @property
+                    def get_eagle3_aux_hidden_state_layers(self):
+                        return (1, 2, 3)
+                """,
+        ),
+        Case(
+            name="a keyword that the runner passes has another name here",
+            generation="0.20",
+            architectures={"SageForCausalLM": "SageForCausalLM"},
+            finds=(("VC009", "SageForCausalLM"),),
+            source="""
+                from torch import nn
+
+                from .beta import BetaModel
+                from .interfaces import SupportsPP
+
+
+                class SageForCausalLM(nn.Module, SupportsPP):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.model = BetaModel(vllm_config=vllm_config, prefix=prefix)
+
+                    def make_empty_intermediate_tensors(self):
+                        return {}
+
+                    def forward(self, input_ids, positions, intermediate_tensors=None):
+                        return self.model(input_ids, positions, intermediate_tensors)
+
+                    def compute_logits(self, hidden_states):
+                        return hidden_states
+                """,
+        ),
+    )
+    good = (
+        Case(
+            name="another name for a parameter that is given by place, and one more that is optional",
+            architectures={"SageForCausalLM": "SageForCausalLM"},
+            source="""
+                from .alpha import AlphaForCausalLM
+
+
+                class SageForCausalLM(AlphaForCausalLM):
+                    def set_aux_hidden_state_layers(self, chosen, offset=0):
+                        self.model._set_aux_hidden_state_layers(chosen)
+                """,
+        ),
+        Case(
+            name="whatever is given is handed on",
+            generation="0.20",
+            architectures={"SageForCausalLM": "SageForCausalLM"},
+            source="""
+                from torch import nn
+
+                from .beta import BetaModel
+                from .interfaces import SupportsPP
+
+
+                class SageForCausalLM(nn.Module, SupportsPP):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.model = BetaModel(vllm_config=vllm_config, prefix=prefix)
+
+                    def make_empty_intermediate_tensors(self, *args, **kwargs):
+                        return self.model.make_empty_intermediate_tensors(*args, **kwargs)
+
+                    def forward(self, input_ids, positions, intermediate_tensors=None):
+                        return self.model(input_ids, positions, intermediate_tensors)
+
+                    def compute_logits(self, hidden_states):
+                        return hidden_states
+                """,
+        ),
+    )
 
     def check(self, audit: Audit) -> Iterator[Finding]:
         for contract in audit.contracts.values():

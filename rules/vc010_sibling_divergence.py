@@ -8,7 +8,7 @@ from analyzer import evidence
 from analyzer.audit import Audit
 from analyzer.findings import Finding, Fix
 from analyzer.models import Model
-from rules._rule import Rule
+from rules._rule import Case, Rule
 
 
 class SiblingDivergence(Rule):
@@ -20,6 +20,99 @@ class SiblingDivergence(Rule):
     what = "Platform variants of one architecture differ in support: one passes the checker, another does not."
     why = "The same checkpoint and command line work on one platform and are refused on another."
     how = "Declare and honour the contract in every variant that can; see VC001 and VC011 for the repair."
+
+    bad = (
+        Case(
+            name="one platform's variant supports the contract and the other was forgotten",
+            architectures={"ZetaForCausalLM": "ZetaForCausalLM"},
+            finds=(("VC010", "ZetaForCausalLM"),),
+            source="""
+                from vllm.platforms import current_platform
+
+                if current_platform.is_rocm():
+                    from vllm.models.zeta.amd.model import ZetaForCausalLM
+                else:
+                    from .beta import BetaForCausalLM
+
+                    class ZetaForCausalLM(BetaForCausalLM):
+                        pass
+                """,
+        ),
+        Case(
+            name="the forgotten variant could: its decoder captures",
+            architectures={"ZetaForCausalLM": "ZetaForCausalLM"},
+            finds=(("VC010", "ZetaForCausalLM"), ("VC011", "ZetaForCausalLM")),
+            source="""
+                from torch import nn
+
+                from vllm.platforms import current_platform
+
+                from .alpha import AlphaModel
+
+                if current_platform.is_rocm():
+                    from vllm.models.zeta.amd.model import ZetaForCausalLM
+                else:
+
+                    class ZetaForCausalLM(nn.Module):
+                        def __init__(self, *, vllm_config, prefix=""):
+                            super().__init__()
+                            self.model = AlphaModel(vllm_config=vllm_config, prefix=prefix)
+
+                        def forward(self, input_ids, positions, **kwargs):
+                            return self.model(input_ids, positions, **kwargs)
+
+                        def compute_logits(self, hidden_states):
+                            return hidden_states
+                """,
+        ),
+    )
+    good = (
+        Case(
+            name="both variants support the contract, each in its own way",
+            architectures={"ZetaForCausalLM": "ZetaForCausalLM"},
+            source="""
+                from vllm.platforms import current_platform
+
+                from .alpha import AlphaForCausalLM
+
+                if current_platform.is_rocm():
+                    from vllm.models.zeta.amd.model import ZetaForCausalLM
+                else:
+
+                    class ZetaForCausalLM(AlphaForCausalLM):
+                        pass
+                """,
+        ),
+        Case(
+            name="a wrapper around an architecture with platform variants, both of which support it",
+            architectures={"TarragonForCausalLM": "TarragonForCausalLM"},
+            source="""
+                from torch import nn
+
+                from vllm.models.zeta import ZetaForCausalLM
+
+                from .interfaces import SupportsEagle3
+
+
+                class TarragonForCausalLM(nn.Module, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.language_model = ZetaForCausalLM(vllm_config=vllm_config, prefix=prefix)
+
+                    def set_aux_hidden_state_layers(self, layers):
+                        self.language_model.set_aux_hidden_state_layers(layers)
+
+                    def get_eagle3_default_aux_hidden_state_layers(self):
+                        return self.language_model.get_eagle3_default_aux_hidden_state_layers()
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+    )
 
     def check(self, audit: Audit) -> Iterator[Finding]:
         by_architecture: dict[str, list[Model]] = {}

@@ -10,7 +10,7 @@ from analyzer.chains import configures
 from analyzer.contracts import Contract
 from analyzer.findings import AddBase, AddImport, AddMethods, Edit, Finding, Fix
 from analyzer.models import Model, Status
-from rules._rule import Rule
+from rules._rule import Case, Rule
 
 
 class UndeclaredModel(Rule):
@@ -22,6 +22,100 @@ class UndeclaredModel(Rule):
     what = "A model without an inner one has a decoder that captures, and does not declare the contract."
     why = "All the work is done and the runner still refuses the model, because the class does not say so."
     how = "Add the Protocol to the bases; in older generations also its two methods."
+
+    bad = (
+        Case(
+            name="the decoder does all the work and the class does not say so",
+            architectures={"ThymeForCausalLM": "ThymeForCausalLM"},
+            finds=(("VC011", "ThymeForCausalLM"),),
+            source="""
+                from torch import nn
+
+                from .alpha import AlphaModel
+
+
+                class ThymeForCausalLM(nn.Module):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.model = AlphaModel(vllm_config=vllm_config, prefix=prefix)
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return hidden_states
+                """,
+        ),
+        Case(
+            name="in the old generation the two methods are missing with the base",
+            generation="0.16",
+            architectures={"ThymeAlphaForCausalLM": "ThymeAlphaForCausalLM"},
+            finds=(("VC011", "ThymeAlphaForCausalLM"),),
+            source="""
+                from torch import nn
+
+                from .alpha import AlphaModel
+
+
+                class ThymeAlphaForCausalLM(nn.Module):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.model = AlphaModel(vllm_config=vllm_config, prefix=prefix)
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return hidden_states
+                """,
+        ),
+    )
+    good = (
+        Case(
+            name="the class says so",
+            architectures={"ThymeForCausalLM": "ThymeForCausalLM"},
+            source="""
+                from torch import nn
+
+                from .alpha import AlphaModel
+                from .interfaces import SupportsEagle3
+
+
+                class ThymeForCausalLM(nn.Module, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.model = AlphaModel(vllm_config=vllm_config, prefix=prefix)
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return hidden_states
+                """,
+        ),
+        Case(
+            name="the decoder collects nothing, so there is nothing to declare",
+            generation="0.20",
+            architectures={"ThymeForCausalLM": "ThymeForCausalLM"},
+            source="""
+                from torch import nn
+
+                from .beta import BetaModel
+
+
+                class ThymeForCausalLM(nn.Module):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.model = BetaModel(vllm_config=vllm_config, prefix=prefix)
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.model(input_ids, positions)
+
+                    def compute_logits(self, hidden_states):
+                        return hidden_states
+                """,
+        ),
+    )
 
     def check(self, audit: Audit) -> Iterator[Finding]:
         for contract in audit.delegated:
