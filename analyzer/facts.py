@@ -56,16 +56,15 @@ class FunctionFacts:
         return "instance"
 
     @property
-    def signature(self) -> str:
-        """``(self, layers: tuple[int, ...]) -> None``"""
+    def parameter_sources(self) -> tuple[str, ...]:
+        """The source of each parameter, with ``*`` and ``/`` where they belong."""
         shown: list[str] = []
         star_seen = False
         for index, parameter in enumerate(self.parameters):
             prefix = {"var_positional": "*", "var_keyword": "**"}.get(parameter.kind, "")
             if parameter.kind == "keyword_only" and not star_seen:
                 shown.append("*")
-                star_seen = True
-            star_seen = star_seen or parameter.kind == "var_positional"
+            star_seen = star_seen or parameter.kind in ("keyword_only", "var_positional")
             text = prefix + parameter.name
             if parameter.annotation is not None:
                 text += f": {render(parameter.annotation)}"
@@ -75,8 +74,13 @@ class FunctionFacts:
             following = self.parameters[index + 1 : index + 2]
             if parameter.kind == "positional_only" and (not following or following[0].kind != "positional_only"):
                 shown.append("/")
+        return tuple(shown)
+
+    @property
+    def signature(self) -> str:
+        """``(self, layers: tuple[int, ...]) -> None``"""
         returns = f" -> {render(self.returns)}" if self.returns is not None else ""
-        return f"({', '.join(shown)}){returns}"
+        return f"({', '.join(self.parameter_sources)}){returns}"
 
 
 @dataclass(slots=True)

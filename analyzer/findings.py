@@ -109,6 +109,20 @@ class ReplaceMethod:
 
 
 @dataclass(frozen=True)
+class ReplaceSignature:
+    """Give ``method`` of ``cls`` other parameters and another annotated result; its body stays.
+
+    ``parameters`` are sources, one each, ``self`` and ``*`` included; ``returns`` may be empty.
+    """
+
+    path: str
+    cls: str
+    method: str
+    parameters: tuple[str, ...]
+    returns: str
+
+
+@dataclass(frozen=True)
 class RenameMethod:
     """Rename ``old`` to ``new`` in ``cls``, with the calls of ``old`` inside that method's own body."""
 
@@ -140,7 +154,7 @@ class AddListItem:
     item: str
 
 
-Edit = AddBase | AddImport | AddMethods | ReplaceMethod | RenameMethod | RemoveMethod | AddListItem
+Edit = AddBase | AddImport | AddMethods | ReplaceMethod | ReplaceSignature | RenameMethod | RemoveMethod | AddListItem
 
 
 @dataclass(frozen=True)

@@ -128,6 +128,56 @@ def _overclaims(audit: Audit, owner: ClassInfo, models: list[Model], contract: C
     return ""
 
 
+def declare_model(audit: Audit, model: Model, status: Status) -> Fix:
+    """The repair of a model whose own decoder captures and whose class does not declare the contract.
+
+    Args:
+        audit: what was read.
+        model: the model.
+        status: how it stands to the contract.
+    """
+    contract = status.contract
+    cls, chain = model.cls, status.alternatives[0].repaired
+    if chain.handing is not None and chain.handing.ok is False:
+        return Fix("none", f"declaring it would only move the failure: {chain.handing.detail}")
+    position = base_position(audit, cls, contract)
+    if position is None:
+        return Fix("none", f"adding {contract.name} to the bases of {cls.name} has no consistent order")
+    edits: list[Edit] = [
+        AddBase(cls.path, cls.facts.qualname, contract.name, position),
+        AddImport(cls.path, contract.cls.module.module, contract.name),
+    ]
+    what = f"add {contract.name} to the bases of {cls.name}"
+    if chain.reaches is not True:
+        made = _own_methods(contract, status)
+        if not made:
+            return Fix("none", f"the contract's default does not reach {chain.attribute}")
+        edits.append(AddMethods(cls.path, cls.facts.qualname, made, ("compute_logits", "forward", "__init__")))
+        what += " and its methods"
+    why = "" if chain.handing is not None and chain.handing.ok else "forward could not be followed to the end"
+    return Fix("unsafe" if why else "safe", what, tuple(edits), why)
+
+
+def _own_methods(contract: Contract, status: Status) -> tuple[str, ...]:
+    """The methods as text models of the old generation write them: the layers are set on the decoder."""
+    chain = status.alternatives[0].repaired
+    if chain.holder is None or not chain.holder.trail:
+        return ()
+    decoder = ".".join(("self", *chain.holder.trail))
+    sources = []
+    for method in contract.methods:
+        if configures(method):
+            given = method.facts.parameters[1].name
+            sources.append(f"def {method.name}{method.signature}:\n    {decoder}.{chain.attribute} = {given}\n")
+        else:
+            sources.append(
+                f"def {method.name}{method.signature}:\n"
+                f"    num_layers = len({decoder}.layers)\n"
+                "    return (2, num_layers // 2, num_layers - 3)\n"
+            )
+    return tuple(sources)
+
+
 # -- the pieces of an edit -------------------------------------------------------------------------
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from analyzer import members
 from analyzer.audit import Audit
 from analyzer.contracts import Contract, ContractMethod
 from analyzer.facts import FunctionFacts
-from analyzer.findings import Finding, Fix, Link
+from analyzer.findings import Finding, Fix, Link, ReplaceSignature
 from analyzer.index import ClassInfo
+from analyzer.lower import Expr, render, walk
 from analyzer.models import Model
 from rules._rule import Case, Rule
+
+ANNOTATIONS = "its annotations differ from the contract's"
+KINDS = ("positional_only", "positional_or_keyword", "var_positional", "keyword_only", "var_keyword")
 
 
 class SignatureMismatch(Rule):
@@ -139,6 +145,8 @@ class SignatureMismatch(Rule):
                     seen.add((owner, method.name))
                     passed = {name for gate in audit.callers(contract, method.name) for name in gate.keywords}
                     problem = incompatible(method.facts, facts, passed)
+                    if not problem and contract in audit.delegated and _annotated_differently(method.facts, facts):
+                        problem = ANNOTATIONS
                     if problem:
                         yield self._report(audit, contract, method, owner, facts, problem)
 
@@ -159,8 +167,9 @@ class SignatureMismatch(Rule):
             owner,
             audit.method_position(owner, facts),
             f"{owner.name}.{facts.name} is incompatible with {contract.name}: {problem}",
+            severity="info" if problem == ANNOTATIONS else "error",
             architectures=audit.architectures(heirs),
-            fix=Fix("none", "what the body should do with the contract's parameters is the author's to say"),
+            fix=_fix(method.facts, owner, facts, problem),
             chain=(expected, actual),
             gates=audit.gate_uses(contract, (method.name,)),
         )
@@ -211,3 +220,50 @@ def _same_place(contract: FunctionFacts, override: FunctionFacts, name: str) -> 
 def _stands_for(contract: FunctionFacts, override: FunctionFacts, name: str) -> bool:
     theirs, mine = _positional(override), _positional(contract)
     return name in theirs and theirs.index(name) < len(mine)
+
+
+def _annotated_differently(contract: FunctionFacts, override: FunctionFacts) -> bool:
+    """Whether both annotate a parameter or the result, and not alike; quotes do not count."""
+    theirs = {p.name: p.annotation for p in contract.parameters}
+    pairs = [(p.annotation, theirs.get(p.name)) for p in override.parameters]
+    pairs.append((override.returns, contract.returns))
+    return any(one is not None and two is not None and _plain(one) != _plain(two) for one, two in pairs)
+
+
+def _plain(annotation: Expr) -> str:
+    text = render(annotation).replace(" ", "").replace("'", "").replace('"', "")
+    return text.replace("typing.", "").replace("Tuple[", "tuple[").replace("List[", "list[")
+
+
+def _fix(contract: FunctionFacts, owner: ClassInfo, facts: FunctionFacts, problem: str) -> Fix:
+    """The contract's parameters, with the optional ones that only the override has behind them."""
+    if contract.kind != facts.kind or contract.is_async != facts.is_async:
+        return Fix("none", "what kind of method it should be is the author's to say")
+    names = {p.name for p in contract.parameters}
+    extra = [p for p in facts.parameters if p.name not in names]
+    own = {p.name: p for p in facts.parameters}
+    taken = [p.annotation for p in contract.parameters if problem == ANNOTATIONS or p.name not in own]
+    if problem == ANNOTATIONS:
+        taken.append(contract.returns)
+    if any(p.required or p.kind.startswith("positional") for p in extra) or not _known_names(taken):
+        return Fix("none", "what the body should do with the contract's parameters is the author's to say")
+    first = facts.parameters[:1] if facts.kind != "static" else ()
+    wanted = contract.parameters[len(first) :]
+    merged = [*first, *(p if problem == ANNOTATIONS else own.get(p.name, p) for p in wanted), *extra]
+    merged.sort(key=lambda p: KINDS.index(p.kind))
+    edit = ReplaceSignature(
+        owner.path,
+        owner.facts.qualname,
+        facts.name,
+        replace(facts, parameters=tuple(merged)).parameter_sources,
+        render(contract.returns if problem == ANNOTATIONS else facts.returns),
+    )
+    if problem == ANNOTATIONS:
+        return Fix("safe", f"annotate {facts.name} as {owner.name}'s contract does", (edit,))
+    return Fix("unsafe", f"give {facts.name} the contract's parameters", (edit,), "its body does not use them yet")
+
+
+def _known_names(exprs: list[Expr | None]) -> bool:
+    """Whether annotations hold builtins and quoted names only, so that they read alike everywhere."""
+    names = {part[1] for expr in exprs if expr is not None for part in walk(expr) if part[:1] == ("name",)}
+    return all(hasattr(builtins, name) for name in names)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analyzer import evidence
+from analyzer import evidence, repair
 from analyzer.audit import Audit
 from analyzer.findings import Finding, Fix
-from analyzer.models import Model
+from analyzer.models import Model, Status
 from rules._rule import Case, Rule
 
 
@@ -19,7 +19,7 @@ class SiblingDivergence(Rule):
     severity = "warning"
     what = "Platform variants of one architecture differ in support: one passes the checker, another does not."
     why = "The same checkpoint and command line work on one platform and are refused on another."
-    how = "Declare and honour the contract in every variant that can; see VC001 and VC011 for the repair."
+    how = "Declare and honour the contract in every variant that can, as VC001 and VC011 repair it."
 
     bad = (
         Case(
@@ -136,7 +136,16 @@ class SiblingDivergence(Rule):
                     f"{model.cls.name} in {model.cls.path} fails {contract.checker}, while its variant in "
                     f"{twin.cls.path} passes it",
                     architectures=sorted(architectures),
-                    fix=Fix("none", "see the finding of VC001 or VC011 for this class, where its decoder captures"),
+                    fix=_fix(audit, model, status),
                     chain=evidence.chain_links(audit, model, status, status.alternatives[0]),
                     gates=audit.gate_uses(contract),
                 )
+
+
+def _fix(audit: Audit, model: Model, status: Status) -> Fix:
+    """As VC001 repairs a wrapper and VC011 a model: where the variant's decoder captures, it only has to say so."""
+    if status.verdict != "undeclared":
+        return Fix("none", f"{model.cls.name} of this platform does not capture; its variant does")
+    if model.inner:
+        return repair.declare(audit, audit.owner(model), [model], status)
+    return repair.declare_model(audit, model, status)

@@ -6,10 +6,7 @@ from collections.abc import Iterator
 
 from analyzer import evidence, repair
 from analyzer.audit import Audit
-from analyzer.chains import configures
-from analyzer.contracts import Contract
-from analyzer.findings import AddBase, AddImport, AddMethods, Edit, Finding, Fix
-from analyzer.models import Model, Status
+from analyzer.findings import Finding
 from rules._rule import Case, Rule
 
 
@@ -132,50 +129,7 @@ class UndeclaredModel(Rule):
                     f"{model.cls.name} fails {contract.checker} although its decoder {holder.cls.name} collects and "
                     "returns the auxiliary states",
                     architectures=model.architectures,
-                    fix=_fix(audit, model, contract, status),
+                    fix=repair.declare_model(audit, model, status),
                     chain=evidence.chain_links(audit, model, status, status.alternatives[0], repaired=True),
                     gates=audit.gate_uses(contract),
                 )
-
-
-def _fix(audit: Audit, model: Model, contract: Contract, status: Status) -> Fix:
-    cls, chain = model.cls, status.alternatives[0].repaired
-    if chain.handing is not None and chain.handing.ok is False:
-        return Fix("none", f"declaring it would only move the failure: {chain.handing.detail}")
-    position = repair.base_position(audit, cls, contract)
-    if position is None:
-        return Fix("none", f"adding {contract.name} to the bases of {cls.name} has no consistent order")
-    edits: list[Edit] = [
-        AddBase(cls.path, cls.facts.qualname, contract.name, position),
-        AddImport(cls.path, contract.cls.module.module, contract.name),
-    ]
-    what = f"add {contract.name} to the bases of {cls.name}"
-    if chain.reaches is not True:
-        made = _methods(model, contract, status)
-        if not made:
-            return Fix("none", f"the contract's default does not reach {chain.attribute}")
-        edits.append(AddMethods(cls.path, cls.facts.qualname, made, ("compute_logits", "forward", "__init__")))
-        what += " and its methods"
-    why = "" if chain.handing is not None and chain.handing.ok else "forward could not be followed to the end"
-    return Fix("unsafe" if why else "safe", what, tuple(edits), why)
-
-
-def _methods(model: Model, contract: Contract, status: Status) -> tuple[str, ...]:
-    """The methods as text models of the old generation write them: the layers are set on the decoder."""
-    chain = status.alternatives[0].repaired
-    if chain.holder is None or not chain.holder.trail:
-        return ()
-    decoder = ".".join(("self", *chain.holder.trail))
-    sources = []
-    for method in contract.methods:
-        if configures(method):
-            given = method.facts.parameters[1].name
-            sources.append(f"def {method.name}{method.signature}:\n    {decoder}.{chain.attribute} = {given}\n")
-        else:
-            sources.append(
-                f"def {method.name}{method.signature}:\n"
-                f"    num_layers = len({decoder}.layers)\n"
-                "    return (2, num_layers // 2, num_layers - 3)\n"
-            )
-    del model
-    return tuple(sources)

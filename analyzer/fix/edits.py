@@ -19,6 +19,7 @@ from analyzer.findings import (
     RemoveMethod,
     RenameMethod,
     ReplaceMethod,
+    ReplaceSignature,
 )
 from analyzer.fix.bases import add_base
 from analyzer.fix.definitions import remove_method, rename_method, replace_method
@@ -26,6 +27,7 @@ from analyzer.fix.imports import ensure_import
 from analyzer.fix.literals import add_list_item
 from analyzer.fix.method_source import rename_names
 from analyzer.fix.methods import add_methods
+from analyzer.fix.signatures import replace_signature
 
 
 def apply_edits(text: str, edits: Sequence[Edit], line_length: int | None = None) -> tuple[str, tuple[Edit, ...]]:
@@ -95,6 +97,8 @@ def _apply_to_class(text: str, edit: Edit, line_length: int | None) -> str:
         return add_methods(text, edit.cls, edit.methods, edit.after)
     if isinstance(edit, ReplaceMethod):
         return replace_method(text, edit.cls, edit.method, edit.source)
+    if isinstance(edit, ReplaceSignature):
+        return replace_signature(text, edit.cls, edit.method, edit.parameters, edit.returns, line_length)
     if isinstance(edit, RenameMethod):
         return rename_method(text, edit.cls, edit.old, edit.new)
     if isinstance(edit, RemoveMethod):

@@ -18,6 +18,7 @@ from analyzer.findings import (
     RemoveMethod,
     RenameMethod,
     ReplaceMethod,
+    ReplaceSignature,
 )
 from analyzer.fix.edits import apply_edits, moved_line
 from analyzer.fix.method_source import parse_method
@@ -208,6 +209,8 @@ def _outcomes(edit: Edit) -> Iterator[tuple[tuple[str, str, str], str]]:
         yield (edit.path, edit.cls, method.name), ast.dump(method)
         if method.name != edit.method:
             yield (edit.path, edit.cls, edit.method), "removed"
+    elif isinstance(edit, ReplaceSignature):
+        yield (edit.path, edit.cls, edit.method), f"({', '.join(edit.parameters)}) -> {edit.returns}"
     elif isinstance(edit, RenameMethod):
         yield (edit.path, edit.cls, edit.old), f"renamed to {edit.new}"
         yield (edit.path, edit.cls, edit.new), f"renamed from {edit.old}"

@@ -16,6 +16,7 @@ from analyzer.findings import (
     RemoveMethod,
     RenameMethod,
     ReplaceMethod,
+    ReplaceSignature,
 )
 from analyzer.fix.bases import base_name
 from analyzer.fix.bindings import absolute_module, bindings, package_of
@@ -23,6 +24,7 @@ from analyzer.fix.comments import columns, first_with_comments, take_deeper
 from analyzer.fix.literals import literals_with, strings
 from analyzer.fix.method_source import parse_method, same_method
 from analyzer.fix.methods import is_placeholder
+from analyzer.fix.signatures import same_signature
 from analyzer.fix.source import Refused, Source
 from analyzer.fix.tokens import tokens
 from analyzer.fix.tree import (
@@ -95,6 +97,9 @@ def _holds(edit: Edit, module: Module) -> bool:
         return all(_has_method(cls, source) for source in edit.methods)
     if isinstance(edit, ReplaceMethod):
         return _has_method(cls, edit.source)
+    if isinstance(edit, ReplaceSignature):
+        found = functions(cls, edit.method)
+        return [same_signature(node, edit.parameters, edit.returns) for node in found] == [True]
     if isinstance(edit, RenameMethod):
         return bool(functions(cls, edit.new)) and not functions(cls, edit.old)
     return not functions(cls, edit.method)
@@ -196,6 +201,9 @@ def _drop_from_class(cls: ast.ClassDef, edit: Edit) -> None:
         _drop_functions(cls, {parse_method(source).name for source in edit.methods})
     elif isinstance(edit, ReplaceMethod):
         _drop_functions(cls, {edit.method, parse_method(edit.source).name})
+    elif isinstance(edit, ReplaceSignature):
+        for method in functions(cls, edit.method):
+            method.args, method.returns = ast.arguments([], [], None, [], [], None, []), None
     elif isinstance(edit, RemoveMethod):
         _drop_functions(cls, {edit.method})
 

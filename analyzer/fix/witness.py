@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from analyzer.findings import AddMethods, Edit, RemoveMethod, RenameMethod, ReplaceMethod
+from analyzer.findings import AddMethods, Edit, RemoveMethod, RenameMethod, ReplaceMethod, ReplaceSignature
 from analyzer.fix.method_source import parse_method
 from analyzer.fix.source import Refused
 from analyzer.fix.tree import Module, first_line, last_line
@@ -64,7 +64,7 @@ def _methods(edit: Edit, cls: str) -> set[str]:
         return {edit.method, parse_method(edit.source).name}
     if isinstance(edit, RenameMethod):
         return {edit.old, edit.new}
-    return {edit.method} if isinstance(edit, RemoveMethod) else set()
+    return {edit.method} if isinstance(edit, RemoveMethod | ReplaceSignature) else set()
 
 
 def _members(node: cst.ClassDef, declared: set[str]) -> list[str]:
