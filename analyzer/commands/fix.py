@@ -46,6 +46,9 @@ WIDTH = 80
 @click.option("--ignore", metavar="RULE", multiple=True, help="Not these rules.")
 @click.option("--class", "classes", metavar="NAME", multiple=True, help="Only this class, with or without its module.")
 @click.option("--contract", metavar="NAME", multiple=True, help="Only this contract, such as SupportsEagle3.")
+@click.option(
+    "--break-hard-links", is_flag=True, help="Also write files that have other names, which keep the old text."
+)
 @click.pass_context
 def fix(
     context: click.Context,
@@ -58,6 +61,7 @@ def fix(
     ignore: tuple[str, ...],
     classes: tuple[str, ...],
     contract: tuple[str, ...],
+    break_hard_links: bool,
 ) -> None:
     """Repair what the audit of a tree finds: the safe fixes, or with --unsafe-fixes all.
 
@@ -79,7 +83,8 @@ def fix(
     plan = plan_fixes(report.checkout.root, [f.fix for f in wanted])
     if diff:
         output.write_out(render_diff(plan))
-    refused = _refusals(plan) if diff or check else _write(report.checkout.root, plan)
+    root = report.checkout.root
+    refused = _refusals(plan) if diff or check else _write(root, plan, break_hard_links=break_hard_links)
     _tell(findings, plan, refused, dry=diff or check, to_stderr=diff)
     failed = bool(refused) or (check and bool(plan.changes))
     context.exit(FINDINGS if failed else CLEAN)
@@ -105,11 +110,11 @@ def _refusals(plan: Plan) -> dict[int, str]:
     return {id(fix): reason for fix, reason in plan.refused}
 
 
-def _write(root: Path, plan: Plan) -> dict[int, str]:
+def _write(root: Path, plan: Plan, *, break_hard_links: bool) -> dict[int, str]:
     """Write the files; the fixes that are not in place afterwards, by identity, each with the reason."""
     from analyzer.fix import write_plan
 
-    problems = dict(write_plan(root, plan).refused)
+    problems = dict(write_plan(root, plan, break_hard_links=break_hard_links).refused)
     refused = _refusals(plan)
     for fix in plan.applied:
         paths = [edit.path for edit in fix.edits if edit.path in problems]

@@ -113,7 +113,9 @@ def _check(target: Path, change: FileChange, break_hard_links: bool) -> None:
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise Refused("is in a read-only folder")
     if status.st_nlink > 1 and not break_hard_links:
-        raise Refused(f"has {status.st_nlink} hard links, which replacing it would part")
+        raise Refused(
+            f"has {status.st_nlink} hard links, which replacing it would part (--break-hard-links writes it all the same)"
+        )
     if target.read_bytes() != change.before:
         raise Refused("has changed since it was read")
 
