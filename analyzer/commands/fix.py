@@ -46,9 +46,7 @@ WIDTH = 80
 @click.option("--ignore", metavar="RULE", multiple=True, help="Not these rules.")
 @click.option("--class", "classes", metavar="NAME", multiple=True, help="Only this class, with or without its module.")
 @click.option("--contract", metavar="NAME", multiple=True, help="Only this contract, such as SupportsEagle3.")
-@click.option(
-    "--break-hard-links", is_flag=True, help="Also write files that have other names, which keep the old text."
-)
+@click.option("--break-hard-links", is_flag=True, help="Also write files that have other names.")
 @click.pass_context
 def fix(
     context: click.Context,

@@ -113,9 +113,7 @@ def _check(target: Path, change: FileChange, break_hard_links: bool) -> None:
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise Refused("is in a read-only folder")
     if status.st_nlink > 1 and not break_hard_links:
-        raise Refused(
-            f"has {status.st_nlink} hard links, which replacing it would part (--break-hard-links writes it all the same)"
-        )
+        raise Refused(f"has {status.st_nlink} hard links, which replacing it would part: see --break-hard-links")
     if target.read_bytes() != change.before:
         raise Refused("has changed since it was read")
 

@@ -114,7 +114,8 @@ def test_a_link_out_of_the_root_is_refused(tmp_path: Path) -> None:
 def test_hard_links_are_kept_unless_they_may_break(tmp_path: Path) -> None:
     [file] = make(tmp_path, "a.py")
     os.link(file, tmp_path / "cache.py")
-    assert refusal(tmp_path, plan_for("a.py")) == "has 2 hard links, which replacing it would part"
+    reason = refusal(tmp_path, plan_for("a.py"))
+    assert reason == "has 2 hard links, which replacing it would part: see --break-hard-links"
     assert write_plan(tmp_path, plan_for("a.py"), break_hard_links=True).paths == ("a.py",)
     assert (file.read_bytes(), (tmp_path / "cache.py").read_bytes()) == (NEW, OLD)
 
