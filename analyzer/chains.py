@@ -35,7 +35,7 @@ from analyzer.values import (
 LAYERS = "layers"  # label of the value given to a contract's method
 CAPTURE = "capture"  # label of what that method stored on the holder
 
-How = Literal["works", "missing", "stub", "fails", "no-effect", "unknown"]
+How = Literal["works", "missing", "stub", "fails", "refuses", "no-effect", "unknown"]
 
 
 @dataclass
@@ -43,8 +43,8 @@ class MethodResult:
     """What one method of the contract does on one object.
 
     ``how``: ``works``; ``missing`` (no such attribute); ``stub`` (the effective method, of the object or of the
-    inner model that it delegates to, has no body); ``fails`` (raises ``failure``); ``no-effect`` (runs, and stores
-    nothing); ``unknown``.
+    inner model that it delegates to, has no body); ``fails`` (raises ``failure``); ``refuses`` (cannot be called as
+    the contract says); ``no-effect`` (runs, and stores nothing); ``unknown``.
     """
 
     method: ContractMethod
@@ -122,8 +122,8 @@ class Chain:
 
     @property
     def broken(self) -> MethodResult | None:
-        """The first method that certainly does not do its work."""
-        return next((m for m in self.methods if m.ok is False), None)
+        """The first method that can be called and certainly does not do its work."""
+        return next((m for m in self.methods if m.ok is False and m.how != "refuses"), None)
 
 
 def _all(parts: list[bool | None]) -> bool | None:
@@ -182,9 +182,18 @@ class Follower:
         if facts.stub and not (owner is not method.owner and facts.stub == "raises"):
             result.how, result.stub_of, result.stub_facts = "stub", owner, facts
             return result
-        receiver = Function(facts, owner.module, owner, root)
-        arguments = tuple(Opaque(p.name, taint=frozenset({LAYERS})) for p in facts.parameters[1:] if p.required)
-        return self._judge(result, self.machine.run(receiver, Arguments(arguments)), configures(method))
+        given = tuple(Opaque(p.name, taint=frozenset({LAYERS})) for p in method.facts.parameters[1:] if p.required)
+        result.reason = _refusal(facts, len(given))
+        if result.reason:
+            result.how = "refuses"
+            return result
+        bound: Value = Function(facts, owner.module, owner, root)
+        if facts.kind == "property":
+            bound = self.machine.run(bound, Arguments()).value
+            if isinstance(bound, Const | Collection):
+                result.how, result.reason = "refuses", "TypeError: it is a property whose value cannot be called"
+                return result
+        return self._judge(result, self.machine.run(bound, Arguments(given)), configures(method))
 
     def _without_method(self, root: Instance, method: ContractMethod) -> MethodResult:
         value = root.attrs.get(method.name)
@@ -263,6 +272,21 @@ class Follower:
         finally:
             self.machine.watched = None
         return _handing(root, owner, facts, outcome)
+
+
+def _refusal(facts: FunctionFacts, given: int) -> str:
+    """Why a method cannot be called with so many arguments by place; empty where it can."""
+    if facts.kind == "property":
+        return ""  # what it gives is called
+    parameters = facts.parameters[0 if facts.kind == "static" else 1 :]
+    by_place = [p for p in parameters if p.kind.startswith("positional")]
+    lacking = [p.name for p in by_place[given:] if p.required]
+    lacking += [p.name for p in parameters if p.kind == "keyword_only" and p.required]
+    if lacking:
+        return f"TypeError: it needs {', '.join(lacking)}, which the contract does not give"
+    if given > len(by_place) and not any(p.kind == "var_positional" for p in parameters):
+        return "TypeError: it takes fewer arguments than the contract gives"
+    return ""
 
 
 def _handing(root: Instance, owner: ClassInfo, facts: FunctionFacts, outcome: Outcome) -> Handing:
