@@ -7,6 +7,8 @@ decoder, explicit delegation where it does not, a guard that names both classes 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from analyzer.audit import Audit
 from analyzer.chains import Chain, Handing, configures
 from analyzer.contracts import Contract
@@ -27,6 +29,8 @@ def declare(audit: Audit, owner: ClassInfo, models: list[Model], status: Status)
         status: how the first of them stands to the contract.
     """
     contract = status.contract
+    possible = [a for m in models for a in audit.status(m, contract).alternatives]
+    status = replace(status, alternatives=possible)  # the repair has to serve every class that inherits it
     supported = [a for a in status.alternatives if a.supported]
     blocked = _blocked(audit, supported)
     if blocked:
@@ -95,7 +99,8 @@ def _why_unsafe(
         reason = next(a.inner.reason for a in status.alternatives if a.inner and a.inner.resolution == "config")
         return f"{reason}, and not every model that it can choose supports {contract.name}"
     if len(supported) < len(status.alternatives):
-        names = ", ".join(a.cls.name if a.cls else "an unknown model" for a in status.alternatives if not a.supported)
+        lacking = [a.cls.name if a.cls else "an unknown model" for a in status.alternatives if not a.supported]
+        names = ", ".join(dict.fromkeys(lacking))
         return f"of the possible inner models, {names} does not support {contract.name}"
     for alternative in supported:
         for chain in (alternative.own,):
