@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -139,11 +139,18 @@ class Audit:
     def status(self, model: Model, contract: Contract) -> Status:
         return model.statuses[contract.name]
 
-    def by_owner(self, models: list[Model]) -> Iterator[tuple[ClassInfo, list[Model]]]:
-        """Models grouped by the class that builds their inner model: one fault, one finding."""
+    def by_owner(
+        self, models: list[Model], owner_of: Callable[[Model], ClassInfo] | None = None
+    ) -> Iterator[tuple[ClassInfo, list[Model]]]:
+        """Models grouped by the class whose fault it is: one fault, one finding.
+
+        Args:
+            models: the models that have the fault.
+            owner_of: the class to name for one; the class that builds its inner model unless given.
+        """
         groups: dict[ClassInfo, list[Model]] = {}
         for model in models:
-            groups.setdefault(self.owner(model), []).append(model)
+            groups.setdefault((owner_of or self.owner)(model), []).append(model)
         for owner, members in groups.items():
             members.sort(key=lambda m: (m.cls is not owner, m.cls.path, m.cls.line))
             yield owner, members

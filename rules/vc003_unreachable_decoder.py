@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from analyzer import evidence, repair
+from analyzer import evidence, members, repair
 from analyzer.audit import Audit
 from analyzer.contracts import Contract
 from analyzer.findings import Finding, Fix
+from analyzer.index import ClassInfo
 from analyzer.models import Alternative, Model, Status
 from rules._rule import Case, Rule
 
@@ -255,7 +257,7 @@ class UnreachableDecoder(Rule):
     def check(self, audit: Audit) -> Iterator[Finding]:
         for contract in audit.delegated:
             broken = [m for m in audit.serving if _unreachable(audit.status(m, contract))]
-            for owner, models in audit.by_owner(broken):
+            for owner, models in audit.by_owner(broken, partial(_at_fault, audit, contract)):
                 model = models[0]
                 status = audit.status(model, contract)
                 alternative = _first_broken(status)
@@ -269,7 +271,7 @@ class UnreachableDecoder(Rule):
                     f"{result.reason}",
                     architectures=audit.architectures(models),
                     confidence="config-dependent" if status.config_decides else "certain",
-                    fix=_fix(audit, contract, model, status, alternative),
+                    fix=_fix(audit, contract, owner, status, alternative),
                     chain=evidence.chain_links(audit, model, status, alternative),
                     gates=audit.gate_uses(contract),
                     builds_inner=audit.site_position(alternative.inner),
@@ -294,13 +296,12 @@ def _first_broken(status: Status) -> Alternative:
     return next(a for a in status.alternatives if _broken(a) and a.supported is not False)
 
 
-def _fix(audit: Audit, contract: Contract, model: Model, status: Status, alternative: Alternative) -> Fix:
+def _fix(audit: Audit, contract: Contract, owner: ClassInfo, status: Status, alternative: Alternative) -> Fix:
     inner, own = alternative.inner, alternative.own
     if inner is None or own is None:
         return Fix("none", "the class has no inner model to hand the methods on to")
     if own.ok is False:
         return Fix("none", f"{own.root.cls.name}'s own chain does not work either")
-    owner = audit.owner(model)
     edits = repair.delegation(contract, owner, inner.attribute, guarded=status.config_decides)
     handing = repair.handed_on(audit, alternative)
     if handing is not None and handing.ok is False:
@@ -309,3 +310,11 @@ def _fix(audit: Audit, contract: Contract, model: Model, status: Status, alterna
     if not why and (own.ok is None or handing is None or handing.ok is None):
         why = "part of the chain behind the methods could not be followed"
     return Fix("unsafe" if why else "safe", f"delegate {contract.name} to self.{inner.attribute}", edits, why)
+
+
+def _at_fault(audit: Audit, contract: Contract, model: Model) -> ClassInfo:
+    """The class that defines the failing method, where it builds on another's inner model; else the builder."""
+    result = _first_broken(audit.status(model, contract)).outer.broken
+    if result is None or result.owner is None or result.from_contract or members.is_protocol(result.owner):
+        return audit.owner(model)
+    return result.owner if model.cls.derives_from(result.owner) else audit.owner(model)

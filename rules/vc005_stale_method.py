@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from analyzer import members
+from analyzer import evidence, members, repair
 from analyzer.audit import Audit
+from analyzer.chains import MethodResult
 from analyzer.contracts import Contract, ContractMethod
 from analyzer.facts import FunctionFacts
-from analyzer.findings import Edit, Finding, Fix, Link, RemoveMethod, RenameMethod
+from analyzer.findings import Edit, Finding, Fix, Link, Position, RemoveMethod, RenameMethod
 from analyzer.index import ClassInfo
-from analyzer.models import Model
+from analyzer.models import Alternative, Model
 from rules._rule import Case, Rule
 
 
@@ -88,6 +89,34 @@ class StaleMethod(Rule):
                         return self.language_model.compute_logits(hidden_states)
                 """,
         ),
+        Case(
+            name="a delegation calls the inner model by the name of vLLM 0.17",
+            architectures={"PlumForCausalLM": "PlumForCausalLM"},
+            finds=(("VC003", "PlumForCausalLM"), ("VC005", "PlumForCausalLM")),
+            source="""
+                from torch import nn
+
+                from .interfaces import SupportsEagle3
+                from .utils import init_vllm_registered_model
+
+
+                class PlumForCausalLM(nn.Module, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.language_model = init_vllm_registered_model(
+                            vllm_config, architectures=["AlphaForCausalLM"]
+                        )
+
+                    def get_eagle3_default_aux_hidden_state_layers(self) -> tuple[int, ...]:
+                        return self.language_model.get_eagle3_aux_hidden_state_layers()
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
     )
     good = (
         Case(
@@ -129,6 +158,8 @@ class StaleMethod(Rule):
             for stale in candidates:
                 if _is_dead(audit, stale.facts.name):
                     yield self._report(audit, contract, stale)
+            for owner, models in audit.by_owner([m for m in audit.serving if _stale_call(audit, m, contract)]):
+                yield self._report_call(audit, contract, owner, models)
 
     def _report(self, audit: Audit, contract: Contract, stale: _Stale) -> Finding:
         cls, facts, successor = stale.cls, stale.facts, stale.successor
@@ -149,6 +180,46 @@ class StaleMethod(Rule):
             ),
             gates=audit.gate_uses(contract, (successor.name,)),
         )
+
+    def _report_call(self, audit: Audit, contract: Contract, owner: ClassInfo, models: list[Model]) -> Finding:
+        """A delegation that calls the inner model by a name that it does not have."""
+        found = _stale_call(audit, models[0], contract)
+        assert found is not None
+        called, alternative, result = found
+        failure, inner = result.failure, alternative.inner
+        assert failure is not None
+        edits: tuple[Edit, ...] = ()
+        if inner is not None and alternative.own is not None and alternative.own.reaches:
+            edits = repair.delegation(contract, owner, inner.attribute)
+        return self.finding(
+            contract,
+            owner,
+            Position(failure.path, failure.line),
+            f"{owner.name}.{result.method.name} calls {called}, which the inner model does not have: "
+            f"{contract.name} of this checkout has {result.method.name}",
+            severity="error",
+            architectures=audit.architectures(models),
+            fix=Fix("safe", f"delegate to self.{inner.attribute} by the contract's names", edits)
+            if edits and inner is not None
+            else Fix("none", "the inner model does not support the contract under its own names either"),
+            chain=evidence.chain_links(audit, models[0], audit.status(models[0], contract), alternative),
+            gates=audit.gate_uses(contract, (result.method.name,)),
+            builds_inner=audit.site_position(inner),
+        )
+
+
+def _stale_call(audit: Audit, model: Model, contract: Contract) -> tuple[str, Alternative, MethodResult] | None:
+    """The name that a model's effective method calls in vain, where it resembles one of the contract's."""
+    status = audit.status(model, contract)
+    for alternative in status.alternatives if status.satisfied else ():
+        for result in alternative.outer.methods:
+            failure = result.failure
+            if failure is None or failure.kind != "AttributeError" or result.from_contract:
+                continue
+            missing = failure.detail.rpartition("no attribute ")[2].strip("'")
+            if any(_similar(missing, m.name) for m in contract.methods):
+                return missing, alternative, result
+    return None
 
 
 def _classes(audit: Audit) -> list[ClassInfo]:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from analyzer import evidence
 from analyzer.audit import Audit
+from analyzer.contracts import Contract
 from analyzer.findings import Finding, Fix, Position
+from analyzer.index import ClassInfo
+from analyzer.models import Model
 from rules._rule import Case, Rule
 
 
@@ -163,7 +167,7 @@ class DroppedAuxStates(Rule):
                     for a in audit.status(m, contract).alternatives
                 )
             ]
-            for owner, models in audit.by_owner(dropping):
+            for owner, models in audit.by_owner(dropping, partial(_whose_forward, audit, contract)):
                 model = models[0]
                 status = audit.status(model, contract)
                 alternative = status.alternatives[0]
@@ -181,3 +185,9 @@ class DroppedAuxStates(Rule):
                     gates=audit.gate_uses(contract),
                     builds_inner=audit.site_position(alternative.inner) or Position(where.path, handing.line),
                 )
+
+
+def _whose_forward(audit: Audit, contract: Contract, model: Model) -> ClassInfo:
+    """The class that defines the forward at fault."""
+    handing = audit.status(model, contract).alternatives[0].outer.handing
+    return handing.owner if handing is not None and handing.owner is not None else model.cls
