@@ -51,7 +51,6 @@ OVERRIDING_FORWARD = Case(
 )
 
 
-@pytest.mark.xfail(strict=True, reason="VC006 names the class that builds the inner model, not the one whose forward it is")
 def test_a_fault_of_a_subclass_is_reported_on_the_subclass(trees: Trees) -> None:
     tree = trees.of("overriding-forward", OVERRIDING_FORWARD)
     assert [(f.code, f.cls.rpartition(".")[2]) for f in tree.report.findings] == list(OVERRIDING_FORWARD.finds)
