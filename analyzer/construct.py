@@ -61,6 +61,8 @@ def prepare(machine: Machine, instance: Instance) -> None:
             machine.enter(Function(maker[1], maker[0].module, maker[0], instance), instance.arguments, 0, None)
         except Raised as raised:
             instance.missing_reason = f"its __init__ stops at {raised.path}:{raised.line} ({raised.kind})"
+        if machine.exhausted:
+            instance.missing_reason = "its __init__ is too long to be followed"
 
 
 def _adopt(machine: Machine, instance: Instance, template: Instance) -> None:

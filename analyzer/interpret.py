@@ -142,7 +142,17 @@ class Machine:
         return FALLS
 
     def eval(self, expr: Expr, frame: Frame) -> Value:
-        return evaluate.evaluate(self, expr, frame)
+        """The value of an expression; opaque where it is nested too deeply."""
+        try:
+            return evaluate.evaluate(self, expr, frame)
+        except RecursionError:
+            self.outcome.unknown.append(f"an expression in {frame.path} is nested too deeply to be followed")
+            return Opaque("", "nested too deeply to be followed")
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the run at hand was given up for its length."""
+        return self.steps > MAX_STEPS
 
     def truth(self, value: Value) -> bool | None:
         return evaluate.truth(value)
@@ -153,12 +163,12 @@ class Machine:
     @contextmanager
     def aside(self) -> Iterator[None]:
         """Run something whose effects are not those of the method at hand (a lazily built object)."""
-        kept = (self.outcome, self.strict, self.undecided, self.control, self.building)
-        self.outcome, self.strict, self.undecided, self.control = Outcome(), False, 0, CLEAN
+        kept = (self.outcome, self.strict, self.undecided, self.control, self.building, self.steps)
+        self.outcome, self.strict, self.undecided, self.control, self.steps = Outcome(), False, 0, CLEAN, 0
         try:
             yield
         finally:
-            self.outcome, self.strict, self.undecided, self.control, self.building = kept
+            self.outcome, self.strict, self.undecided, self.control, self.building, self.steps = kept
 
     @contextmanager
     def maybe(self, labels: Taint = CLEAN) -> Iterator[None]:

@@ -53,9 +53,17 @@ class Collection(Value):
 
     @property
     def deep_taint(self) -> Taint:
-        out = self.taint
-        for item in self.items:
-            out |= item.deep_taint if isinstance(item, Collection) and item is not self else item.taint
+        """The labels of the collection and of everything inside, which may be itself."""
+        out, todo, seen = CLEAN, [self], {id(self)}
+        while todo:
+            collection = todo.pop()
+            out |= collection.taint
+            for item in collection.items:
+                if not isinstance(item, Collection):
+                    out |= item.taint
+                elif id(item) not in seen:
+                    seen.add(id(item))
+                    todo.append(item)
         return out
 
 
