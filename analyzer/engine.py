@@ -89,7 +89,7 @@ def read_checkout(checkout: Checkout, wanted: Sequence[str] = ()) -> Audit:
     model_set = ModelSet(index, registry, machine, contracts, modules)
     names = (entry.cls for rows in registry.entries.values() for entry in rows)
     consumers = find_consumers(checkout, contracts, names)
-    diagnostics = {*index.diagnostics, *consumers.diagnostics, *checkout.walk_diagnostics}
+    diagnostics = {*index.diagnostics, *registry.problems(), *consumers.diagnostics, *checkout.walk_diagnostics}
     return Audit(checkout, index, registry, contracts, consumers, model_set, sorted(diagnostics))
 
 

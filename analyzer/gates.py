@@ -79,7 +79,8 @@ def find_consumers(checkout: Checkout, contracts: dict[str, Contract], class_nam
             continue
         try:
             data = path.read_bytes()
-        except OSError:
+        except OSError as error:
+            found.diagnostics.append(Diagnostic(rel, 0, f"cannot be read: {error.strerror or error}"))
             continue
         in_models = rel.startswith(roots)
         dispatches = not in_models and b"get_model_name" in data
@@ -93,7 +94,10 @@ def find_consumers(checkout: Checkout, contracts: dict[str, Contract], class_nam
             found.diagnostics.append(tree)
             continue
         lines = _lines_with(data, [*words, b"get_model_name"] if dispatches else words)
-        _read(tree, rel, lines, members, contracts, names, found, in_models=in_models)
+        try:
+            _read(tree, rel, lines, members, contracts, names, found, in_models=in_models)
+        except RecursionError:
+            found.diagnostics.append(Diagnostic(rel, 0, "nested too deeply to be searched for gates"))
     found.gates.sort(key=lambda g: (g.path, g.line, g.contract, g.member))
     return found
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from analyzer.findings import Diagnostic
 from analyzer.index import ClassInfo, Index, Missing
 from analyzer.lower import Expr
 
@@ -71,6 +72,17 @@ class Registry:
             reasons = [t.reason for t in found if isinstance(t, Missing)]
             self.unresolved[architecture] = reasons[0] if reasons else f"{entry.module} does not define {entry.cls}"
         return classes
+
+    def problems(self) -> list[Diagnostic]:
+        """What of the tables could not be used: no tables at all, architectures whose class was not found."""
+        path = self.index.checkout.rel(self.index.checkout.registry_path)
+        if not self.entries:
+            return [Diagnostic(path, 0, "no table of architectures was found: no model is known as registered")]
+        return [
+            Diagnostic(path, self.entries[name][-1].line, f"{name} cannot be resolved: {reason}")
+            for name, reason in self.unresolved.items()
+            if name in self.entries
+        ]
 
     def architectures_of(self) -> dict[str, list[Entry]]:
         """Entries by the key of the class that serves them."""
