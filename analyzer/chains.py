@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from analyzer import construct, members
+from analyzer import construct, evaluate, members, objects
 from analyzer.contracts import Contract, ContractMethod
 from analyzer.facts import FunctionFacts
-from analyzer.frames import Outcome, Raised, Store
+from analyzer.frames import Frame, Outcome, Raised, Store
 from analyzer.index import ClassInfo
 from analyzer.interpret import Machine
 from analyzer.values import (
@@ -178,6 +178,11 @@ class Follower:
         if member is None:
             return self._without_method(root, method)
         owner, facts = member
+        return self._call(method, owner, Function(facts, owner.module, owner, root))
+
+    def _call(self, method: ContractMethod, owner: ClassInfo, function: Function) -> MethodResult:
+        """Call what stands under the method's name with what the contract gives."""
+        facts = function.facts
         result = MethodResult(method, "unknown", owner, facts)
         if facts.stub and not (owner is not method.owner and facts.stub == "raises"):
             result.how, result.stub_of, result.stub_facts = "stub", owner, facts
@@ -187,7 +192,7 @@ class Follower:
         if result.reason:
             result.how = "refuses"
             return result
-        bound: Value = Function(facts, owner.module, owner, root)
+        bound: Value = function
         if facts.kind == "property":
             bound = self.machine.run(bound, Arguments()).value
             if isinstance(bound, Const | Collection):
@@ -196,11 +201,18 @@ class Follower:
         return self._judge(result, self.machine.run(bound, Arguments(given)), configures(method))
 
     def _without_method(self, root: Instance, method: ContractMethod) -> MethodResult:
-        value = root.attrs.get(method.name)
-        hook = members.class_member(root.cls, "__getattr__")
-        reason = root.missing_reason or members.unknown_base(root.cls)
-        if value is None and hook is None and not reason:
+        """The class has no such method: what is set on the object, or what its ``__getattr__`` gives."""
+        frame = Frame(root.cls.module, None, None, {})
+        try:
+            with self.machine.aside():
+                value = objects.get(self.machine, root, method.name, frame, root.cls.line)
+        except Raised as raised:
+            return MethodResult(method, "fails", failure=raised, reason=str(raised))
+        if value is evaluate.UNBOUND:
             return MethodResult(method, "missing", reason=f"{root.cls.name} has no {method.name}")
+        if isinstance(value, Function) and value.owner is not None:
+            return self._call(method, value.owner, value)
+        reason = root.missing_reason or members.unknown_base(root.cls)
         return MethodResult(method, "unknown", reason=reason or f"{method.name} is set on the object")
 
     def _judge(self, result: MethodResult, outcome: Outcome, configuring: bool) -> MethodResult:

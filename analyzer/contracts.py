@@ -8,7 +8,7 @@ from typing import Literal
 from analyzer import members, typechecks
 from analyzer.checkout import Checkout
 from analyzer.facts import FunctionFacts, ModuleFacts
-from analyzer.frames import Frame
+from analyzer.frames import Frame, Raised
 from analyzer.index import ClassInfo, Index
 from analyzer.interpret import Machine
 from analyzer.lower import Expr
@@ -60,7 +60,10 @@ class Contract:
     def satisfied_by(self, machine: Machine, value: Value) -> bool | None:
         """What the checker returns for an object or class; None where that depends on what is not known."""
         if self.checker_facts is None or self.home is None:
-            return typechecks.is_instance(machine, value, self.cls, Frame(self.cls.module, None, None, {}), 0)
+            try:
+                return typechecks.is_instance(machine, value, self.cls, Frame(self.cls.module, None, None, {}), 0)
+            except Raised:  # a property of the object
+                return None
         outcome = machine.run(Function(self.checker_facts, self.home), Arguments((value,)))
         if outcome.failure is not None:
             return None
