@@ -243,13 +243,22 @@ def test_closed_streams_change_nothing(tree: Path, redirection: str) -> None:
     assert done.stderr == ""
 
 
+def _listen_to_interrupts() -> None:
+    """A shell starts what runs in the background with interrupts ignored, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @POSIX
 def test_ctrl_c_is_quiet(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text(f"#!/bin/sh\ntouch {tmp_path}/asked\nexec sleep 60\n")
     python.chmod(0o755)
     process = subprocess.Popen(
-        [*COMMAND, "audit", "--python", str(python)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*COMMAND, "audit", "--python", str(python)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_listen_to_interrupts,
     )
     deadline = time.monotonic() + 30
     while not (tmp_path / "asked").exists():
