@@ -8,6 +8,7 @@ from typing import Literal
 from analyzer import construct, members
 from analyzer.index import ClassInfo
 from analyzer.interpret import Machine
+from analyzer.lower import walk
 from analyzer.values import (
     Arguments,
     ChosenModel,
@@ -99,7 +100,7 @@ def find_inner(machine: Machine, cls: ClassInfo) -> tuple[Inner, ...]:
         root = Instance(cls, None, Arguments())
     found = _candidates(machine, root, (), 0)
     if not found:
-        found = _announced(machine, root)
+        found = _announced(machine, root) or _asked_for_logits(root)
     if not found:
         return ()
     attribute = _primary(machine, root, found)
@@ -166,6 +167,19 @@ def _announced(machine: Machine, root: Instance) -> dict[str, Value]:
     trails = {o.trail for o in named if isinstance(o, Instance)}
     if len(trails) == 1 and (trail := trails.pop()):
         return {".".join(trail): _only(list(named))}
+    return {}
+
+
+def _asked_for_logits(root: Instance) -> dict[str, Value]:
+    """An attribute that is not known and that ``compute_logits`` asks for the logits: an inner model all the same."""
+    member = members.class_method(root.cls, GENERATES)
+    for node in walk(member[1].body or ()) if member is not None else ():
+        if node[0] == "call" and node[1][0] == "attr" and node[1][2] == GENERATES:
+            asked = node[1][1]
+            if asked[0] == "attr" and asked[1] == ("name", "self"):
+                value = root.attrs.get(asked[2])
+                if isinstance(value, Opaque):
+                    return {asked[2]: value}
     return {}
 
 
