@@ -94,6 +94,8 @@ def call(
     if isinstance(callee, Partial):
         merged = Arguments((*callee.args, *arguments.positional), {**callee.keywords, **arguments.keywords})
         return call(machine, callee.func, merged, frame, line, site)
+    if machine.strict and taint_of(arguments):
+        machine.outcome.unknown.append(f"the call at {frame.path}:{line} could not be followed")
     text = callee.text if isinstance(callee, Opaque | ChosenModel) else ""
     reason = callee.reason if isinstance(callee, Opaque) else ""
     return Opaque(f"{text}(…)", reason, taint_of([callee, *arguments]))

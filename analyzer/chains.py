@@ -33,6 +33,7 @@ from analyzer.values import (
 )
 
 LAYERS = "layers"  # label of the value given to a contract's method
+HARMLESS = frozenset({"inference_mode", "no_grad", "override"})  # decorators that hand a result on
 CAPTURE = "capture"  # label of what that method stored on the holder
 
 How = Literal["works", "missing", "stub", "fails", "refuses", "no-effect", "unknown"]
@@ -188,6 +189,9 @@ class Follower:
             result.how, result.stub_of, result.stub_facts = "stub", owner, facts
             return result
         given = tuple(Opaque(p.name, taint=frozenset({LAYERS})) for p in method.facts.parameters[1:] if p.required)
+        if facts.is_async:
+            result.how, result.reason = "no-effect", "it is a coroutine, and nothing awaits it"
+            return result
         result.reason = _refusal(facts, len(given))
         if result.reason:
             result.how = "refuses"
@@ -233,7 +237,8 @@ class Follower:
         elif outcome.unknown or _leaves_the_checkout(outcome, configuring):
             result.reason = outcome.unknown[0] if outcome.unknown else "the call leaves what could be followed"
         else:
-            result.how, result.reason = "no-effect", "it stores nothing on any module"
+            result.how = "no-effect"
+            result.reason = "it stores nothing on any module" if configuring else "it gives None"
         return result
 
     # -- the decoder -------------------------------------------------------------------------------
@@ -273,17 +278,29 @@ class Follower:
         """Whether ``root.forward`` returns the holder's result, or item ``part`` of it, as it came."""
         if holder is root or not holder.trail:
             return Handing(True, None, root.cls.line, "the model is its own decoder")
-        member = members.class_method(root.cls, "forward")
-        if member is None:
+        forward = self._forward(root)
+        if forward is None or forward.owner is None:
             return Handing(None, None, root.cls.line, f"{root.cls.name} has no forward in the checkout")
-        owner, facts = member
+        owner, facts = forward.owner, forward.facts
+        wrapping = [name for name in facts.decorators if name.rpartition(".")[2] not in HARMLESS]
+        if wrapping:
+            return Handing(None, owner, facts.line, f"{owner.name}.{facts.name} is wrapped by @{wrapping[0]}")
         self.machine.watched, self.machine.watched_part = holder, part
         try:
             arguments = Arguments(tuple(Opaque(p.name) for p in facts.parameters[1:] if p.required))
-            outcome = self.machine.run(Function(facts, owner.module, owner, root), arguments, strict=False)
+            outcome = self.machine.run(forward, arguments, strict=False)
         finally:
             self.machine.watched = None
         return _handing(root, owner, facts, outcome)
+
+    def _forward(self, root: Instance) -> Function | None:
+        """What calling a model runs: its own ``__call__``, a ``forward`` set on the object, or its class's."""
+        construct.prepare(self.machine, root)
+        given = root.attrs.get("forward")
+        if given is not None:
+            return given if isinstance(given, Function) else None
+        member = members.class_method(root.cls, "__call__") or members.class_method(root.cls, "forward")
+        return Function(member[1], member[0].module, member[0], root) if member is not None else None
 
 
 def _refusal(facts: FunctionFacts, given: int) -> str:
@@ -307,6 +324,12 @@ def _handing(root: Instance, owner: ClassInfo, facts: FunctionFacts, outcome: Ou
         for option in options(value):
             kinds.setdefault(_kind(option), line)
     where = f"{root.cls.name}.forward"
+    if outcome.misused:
+        path, line, depends = outcome.misused[0]
+        detail = (
+            f"{where} takes the decoder's result for a tensor, which it is not with auxiliary states ({path}:{line})"
+        )
+        return Handing(None if depends else False, owner, line, detail)
     if "as-is" in kinds and "changed" not in kinds:
         return Handing(True, owner, kinds["as-is"], f"{where} returns the decoder's result as it came")
     if "changed" in kinds and "as-is" not in kinds:
@@ -338,13 +361,15 @@ def _kind(value: Value) -> str:
     labels = taint_of([value])
     if "result" not in labels:
         return "unrelated"
-    if isinstance(value, Collection) and any(_whole(item) for item in value.items):
+    if isinstance(value, Collection) and value.kind == "tuple" and _is_put_together(value):
         return "as-is"
     return "changed"
 
 
-def _whole(item: Value) -> bool:
-    return any(isinstance(o, ForwardResult) or "aux" in taint_of([o]) for o in options(item))
+def _is_put_together(value: Collection) -> bool:
+    """Whether a tuple holds the auxiliary states as an item of their own, as the decoder's result does."""
+    parts = [option for item in value.items for option in options(item)]
+    return any("aux" in taint_of([p]) for p in parts) and not any(isinstance(p, ForwardResult) for p in parts)
 
 
 def _is_none(value: Value) -> bool:

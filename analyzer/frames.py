@@ -48,7 +48,11 @@ class Called:
 
 @dataclass
 class Outcome:
-    """What running a method gave."""
+    """What running a method gave.
+
+    ``misused`` are places (path, line, whether under an undecided condition) that treat a decoder's result as
+    the tensor that it is not once there are auxiliary states.
+    """
 
     returns: list[tuple[Value, str, int]] = field(default_factory=list)
     failure: Raised | None = None
@@ -56,6 +60,7 @@ class Outcome:
     stores: list[Store] = field(default_factory=list)
     called: list[Called] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
+    misused: list[tuple[str, int, bool]] = field(default_factory=list)
 
     @property
     def value(self) -> Value:

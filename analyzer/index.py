@@ -116,6 +116,7 @@ class ClassInfo:
 Target = ClassInfo | External | Missing | ModuleRef | FunctionRef | ValueRef
 
 OBJECT = External("builtins.object")
+GENERIC = External("typing.Generic")
 
 
 class Index:
@@ -345,7 +346,7 @@ class Index:
             bases.append(target)
         info.bases = tuple(bases) or (OBJECT,)
         try:
-            info.mro = linearise(info, info.bases, [_linear(base) for base in info.bases])
+            info.mro = linearise(info, info.bases, [linear(base) for base in info.bases])
         except NoLinearisation as error:
             self._refuse(info, str(error))
 
@@ -375,7 +376,12 @@ class Index:
         return target
 
 
-def _linear(base: Target) -> tuple[Target, ...]:
+def linear(base: Target) -> tuple[Target, ...]:
+    """The linearisation of a base; ``Protocol`` derives from ``Generic`` (CPython, ``typing.py``)."""
     if isinstance(base, ClassInfo):
         return base.mro
-    return (base,) if base == OBJECT else (base, OBJECT)
+    if base == OBJECT:
+        return (base,)
+    if isinstance(base, External) and base.name.rpartition(".")[2] == "Protocol":
+        return (base, GENERIC, OBJECT)
+    return (base, OBJECT)

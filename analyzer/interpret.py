@@ -54,7 +54,7 @@ class Machine:
         self.templates: dict[tuple[object, ...], Value] = {}
         self.globals: dict[tuple[str, str], Value] = {}
         self.building: list[Instance] = []
-        self.stack: list[tuple[int, int]] = []
+        self.stack: list[tuple[object, ...]] = []
         self.strict = False
         self.undecided = 0
         self.control: Taint = CLEAN
@@ -96,7 +96,8 @@ class Machine:
     def enter(self, function: Function, arguments: Arguments, line: int, caller: Frame | None) -> Value:
         """Interpret a function's body; opaque where it is too deep, too large or left out."""
         facts = function.facts
-        mark = (id(facts), id(function.receiver))
+        told = tuple(a.value for a in arguments.positional if isinstance(a, Const))  # __getattr__ asks by name
+        mark = (id(facts), id(function.receiver), told)
         if facts.body is None or mark in self.stack or len(self.stack) > MAX_DEPTH:
             why = "was not read" if facts.body is None else "calls itself or is too deep"
             self.outcome.unknown.append(f"{facts.name} ({function.module.path}:{facts.line}) {why}")

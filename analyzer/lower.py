@@ -226,10 +226,18 @@ def _try(node: Any, package: str) -> Stmt:
     )
 
 
+def _captures(pattern: ast.pattern, subject: ast.expr) -> Block:
+    """Names that a pattern binds: to something of the subject's data."""
+    names = [n.name for n in ast.walk(pattern) if isinstance(n, ast.MatchAs | ast.MatchStar) and n.name]
+    value = ("other", (_expr(subject),))
+    return tuple(("assign", pattern.lineno, (("name", name),), value, pattern.col_offset) for name in names)
+
+
 def _match(node: ast.Match, package: str) -> Stmt:
     arms: Block = ()
     for case in reversed(node.cases):
-        arms = (("if", case.pattern.lineno, ("other", (_expr(node.subject),)), block(case.body, package), arms),)
+        body = (*_captures(case.pattern, node.subject), *block(case.body, package))
+        arms = (("if", case.pattern.lineno, ("other", (_expr(node.subject),)), body, arms),)
     return arms[0]
 
 

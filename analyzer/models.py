@@ -89,6 +89,11 @@ class Model:
         return tuple(sorted({e.architecture for e in self.entries}))
 
     @property
+    def wraps_decoder(self) -> bool:
+        """Whether what it is built around are bare decoders, which no checker is meant for."""
+        return bool(self.inner) and all(i.cls is not None and not generates(i.cls) for i in self.inner)
+
+    @property
     def serves(self) -> bool:
         """Whether it generates for a user: not a draft head, not a pooling model."""
         return self.role in ("wrapper", "text", "other") and generates(self.cls) and not self.becomes
@@ -190,14 +195,20 @@ class ModelSet:
                 model.statuses[contract.name] = self._dispatching(model, contract)
             return
         for model in models:
-            if not model.inner:
+            if not model.serves:
+                model.statuses[contract.name] = self._plain(model, contract)
+            elif not model.inner:
                 model.statuses[contract.name] = self._status(model, contract)
         self._learn(contract)
         for model in models:
+            if not model.serves:
+                continue
             if not model.inner:
                 self._reconsider(model.statuses[contract.name], model)
             else:
                 model.statuses[contract.name] = self._status(model, contract)
+                if model.wraps_decoder:
+                    self._reconsider(model.statuses[contract.name], model)
         for model in dispatching:
             model.statuses[contract.name] = self._dispatching(model, contract)
 
@@ -215,7 +226,11 @@ class ModelSet:
         satisfied = contract.satisfied_by(self.machine, self._probes[model.cls])
         declared = contract.declared_by(model.cls)
         verdict: Verdict = "unknown" if satisfied is None else "works" if satisfied else "unsupported"
-        return Status(contract, declared, satisfied, verdict)
+        reason = ""
+        if satisfied is None:
+            unknown = self._probes[model.cls].missing_reason or members.unknown_base(model.cls)
+            reason = unknown or "the check depends on the object's own state"
+        return Status(contract, declared, satisfied, verdict, reason=reason)
 
     def instance(self, cls: ClassInfo) -> Instance:
         """A new object of exactly this class (whatever its ``__new__`` would make)."""
@@ -311,8 +326,9 @@ class ModelSet:
         if repaired.holder is not None and repaired.capture is not None and repaired.capture.ok:
             return repaired
         root = repaired.root
-        decoder = root.attrs.get("model")
-        for option in options(decoder) if decoder is not None else ():
+        places = ["model", *([alternative.inner.attribute] if alternative.inner is not None else [])]
+        decoders = [value for place in places if (value := value_at(self.machine, root, place)) is not None]
+        for option in (o for decoder in decoders for o in options(decoder)):
             if isinstance(option, Instance) and (found := self._keeps(option, status.contract)):
                 repaired.holder, repaired.attribute = option, found
                 repaired.capture = self.follower.captures(option, found)

@@ -68,6 +68,8 @@ def get(machine: Machine, owner: Value, name: str, frame: Frame, line: int) -> V
         text = f"{owner.text}.{name}" if owner.text else name
         return Opaque(text, getattr(owner, "reason", ""), owner.taint)
     if isinstance(owner, ForwardResult):
+        if not hasattr(tuple, name):
+            machine.outcome.misused.append((frame.path, line, machine.undecided > 0))
         return Opaque(name, taint=owner.taint)
     if isinstance(owner, Function | Partial):
         return Opaque(name)

@@ -13,7 +13,7 @@ from analyzer.audit import Audit
 from analyzer.chains import Chain, Handing, configures
 from analyzer.contracts import Contract
 from analyzer.findings import AddBase, AddImport, AddMethods, Edit, Fix, ReplaceMethod
-from analyzer.index import ClassInfo, External, Target
+from analyzer.index import ClassInfo, Target, linear
 from analyzer.models import Alternative, Model, Status
 from analyzer.mro import NoLinearisation, linearise
 from analyzer.values import Instance
@@ -35,6 +35,9 @@ def declare(audit: Audit, owner: ClassInfo, models: list[Model], status: Status)
     blocked = _blocked(audit, supported)
     if blocked:
         return Fix("none", f"declaring {contract.name} here would only move the failure: {blocked}")
+    assigned = [m.name for m in contract.methods if m.name in owner.facts.attributes]
+    if assigned:
+        return Fix("none", f"{owner.name} assigns {assigned[0]} in its body: what that should be is for its author")
     position = base_position(audit, owner, contract)
     if position is None:
         return Fix("none", f"adding {contract.name} to the bases of {owner.name} has no consistent order")
@@ -196,7 +199,7 @@ def base_position(audit: Audit, owner: ClassInfo, contract: Contract) -> int | N
     for position in range(len(bases), -1, -1):
         trial: list[Target] = [*bases[:position], contract.cls, *bases[position:]]
         try:
-            mro = linearise(owner, trial, [_linear(base) for base in trial])
+            mro = linearise(owner, trial, [linear(base) for base in trial])
         except NoLinearisation:
             continue
         if _heirs_stay_valid(audit, owner, tuple(mro)):
@@ -204,19 +207,12 @@ def base_position(audit: Audit, owner: ClassInfo, contract: Contract) -> int | N
     return None
 
 
-def _linear(base: Target) -> tuple[Target, ...]:
-    if isinstance(base, ClassInfo):
-        return base.mro
-    root = External("builtins.object")
-    return (base,) if base == root else (base, root)
-
-
 def _heirs_stay_valid(audit: Audit, owner: ClassInfo, mro: tuple[Target, ...]) -> bool:
     changed: dict[ClassInfo, tuple[Target, ...]] = {owner: mro}
 
     def of(cls: Target) -> tuple[Target, ...]:
         if not isinstance(cls, ClassInfo):
-            return _linear(cls)
+            return linear(cls)
         if cls not in changed:
             changed[cls] = linearise(cls, cls.bases, [of(b) for b in cls.bases]) if cls.derives_from(owner) else cls.mro
         return changed[cls]

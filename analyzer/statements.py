@@ -64,6 +64,8 @@ def _for(machine: Machine, statement: Stmt, frame: Frame) -> int:
             if machine.block(body, frame) == LEAVES:
                 return LEAVES
         return machine.block(orelse, frame)
+    if machine.strict and not isinstance(sequence, Collection):
+        machine.outcome.unknown.append(f"the loop at {frame.path}:{line} runs over what is not known")
     element = evaluate.element(sequence)
     machine.assign(target, element, frame, line, 0)
     machine.fork([body, ()], frame, CLEAN)
@@ -132,6 +134,8 @@ def _assert(machine: Machine, statement: Stmt, frame: Frame) -> int:
         detail = evaluate.text_of(machine, message, frame)
         if machine.strict:
             raise machine.fail("AssertionError", detail, frame, line)
+        if machine.watched is not None:
+            machine.outcome.misused.append((frame.path, line, machine.undecided > 0))
     elif holds is None and machine.strict:
         machine.outcome.possible_failures.append(
             machine.fail("AssertionError", evaluate.text_of(machine, message, frame), frame, line)

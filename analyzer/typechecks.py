@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import TYPE_CHECKING
 
 from analyzer import evaluate, members, objects
@@ -13,6 +14,7 @@ from analyzer.values import (
     ClassValue,
     Collection,
     Const,
+    ExternalRef,
     ForwardResult,
     Function,
     Instance,
@@ -77,14 +79,33 @@ def _conforms(machine: Machine, value: Value, cls: ClassInfo, frame: Frame, line
     answer: bool | None = True
     for name in members.protocol_members(cls):
         present = has(machine, value, name, frame, line)
-        if present and members.class_member(cls, name) is not None:
-            found = objects.get(machine, value, name, frame, line)
-            member = members.class_member(cls, name)
-            blocked = isinstance(found, Const) and found.value is None
-            if blocked and member is not None and isinstance(member[1], FunctionFacts):
-                return False  # a method blocked by None
+        if present and _is_none(objects.get(machine, value, name, frame, line)):
+            blocks = _is_callable(machine, cls, name, frame, line)
+            if blocks:
+                return False  # all methods can be blocked by None
+            if blocks is None:
+                answer = None
         if present is False:
             return False
         if present is None:
             answer = None
     return answer
+
+
+def _is_none(value: Value) -> bool:
+    return isinstance(value, Const) and value.value is None
+
+
+def _is_callable(machine: Machine, cls: ClassInfo, name: str, frame: Frame, line: int) -> bool | None:
+    """Whether a Protocol's member has a value that can be called; None where that is not known."""
+    member = members.class_member(cls, name)
+    if member is None:
+        return False
+    if isinstance(member[1], FunctionFacts):
+        return member[1].kind != "property"
+    value = objects.get(machine, ClassValue(cls), name, frame, line)
+    if isinstance(value, Function | ClassValue):
+        return True
+    if isinstance(value, ExternalRef) and value.name.startswith("builtins."):
+        return callable(getattr(builtins, value.last, None))
+    return False if isinstance(value, Const | Collection | Table) else None

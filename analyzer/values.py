@@ -72,6 +72,7 @@ class Table(Value):
 
     def __init__(self, pairs: dict[object, Value], *, complete: bool = True) -> None:
         self.pairs, self.complete = pairs, complete
+        self.taint = taint_of(pairs.values())
 
 
 class ClassValue(Value):

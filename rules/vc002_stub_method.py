@@ -246,7 +246,9 @@ class StubMethod(Rule):
 
     def check(self, audit: Audit) -> Iterator[Finding]:
         for contract in audit.contracts.values():
-            called = [m for m in contract.methods if _is_faulty_stub(m) and audit.callers(contract, m.name)]
+            judged = is_delegated(contract)  # then a chain tells what is effective, the class's own stubs too
+            called = [m for m in contract.methods if judged or _is_faulty_stub(m)]
+            called = [m for m in called if audit.callers(contract, m.name)]
             called = [m for m in called if not _is_optional(audit, contract, m)]
             groups: dict[tuple[ClassInfo, str], list[Model]] = {}
             for model in audit.models:
@@ -284,14 +286,22 @@ class StubMethod(Rule):
             contract,
             owner,
             audit.position(owner),
-            f"{owner.name} passes {contract.checker}, but its {method.name} is the stub of "
-            f"{method.owner.name}: it does nothing and returns None",
+            f"{owner.name} passes {contract.checker}, but its {method.name} is {_whose_stub(status, method)}: "
+            "it does nothing and returns None",
             architectures=audit.architectures(models),
             fix=_fix(audit, owner, contract, status),
             chain=chain,
             gates=audit.gate_uses(contract, (method.name,)),
             builds_inner=audit.site_position(model.inner[0] if model.inner else None),
         )
+
+
+def _whose_stub(status: Status, method: ContractMethod) -> str:
+    results = [m for a in status.alternatives for m in a.outer.methods if m.method is method]
+    stub_of = results[0].stub_of if results else method.owner
+    if stub_of is None or members.is_protocol(stub_of):
+        return f"the stub of {method.owner.name}"
+    return f"an empty one of {stub_of.name}"
 
 
 def _is_optional(audit: Audit, contract: Contract, method: ContractMethod) -> bool:

@@ -7,6 +7,7 @@ from functools import partial
 
 from analyzer import evidence, members, repair
 from analyzer.audit import Audit
+from analyzer.chains import MethodResult
 from analyzer.contracts import Contract
 from analyzer.findings import Finding, Fix
 from analyzer.index import ClassInfo
@@ -256,19 +257,17 @@ class UnreachableDecoder(Rule):
 
     def check(self, audit: Audit) -> Iterator[Finding]:
         for contract in audit.delegated:
-            broken = [m for m in audit.serving if _unreachable(audit.status(m, contract))]
+            broken = [m for m in audit.serving if _unreachable(m, audit.status(m, contract))]
             for owner, models in audit.by_owner(broken, partial(_at_fault, audit, contract)):
                 model = models[0]
                 status = audit.status(model, contract)
                 alternative = _first_broken(status)
-                result = alternative.outer.broken
-                assert result is not None
+                result, why = _fault(alternative)
                 yield self.finding(
                     contract,
                     owner,
                     audit.position(owner),
-                    f"{owner.name} passes {contract.checker}, but {result.method.name} cannot reach the decoder: "
-                    f"{result.reason}",
+                    f"{owner.name} passes {contract.checker}, but {result.method.name} cannot reach the decoder: {why}",
                     architectures=audit.architectures(models),
                     confidence="config-dependent" if status.config_decides else "certain",
                     fix=_fix(audit, contract, owner, status, alternative),
@@ -278,22 +277,39 @@ class UnreachableDecoder(Rule):
                 )
 
 
-def _unreachable(status: Status) -> bool:
+def _unreachable(model: Model, status: Status) -> bool:
     if not status.satisfied or not status.alternatives:
         return False
     if not all(_broken(a) for a in status.alternatives):
         return False  # for some of the models that the configuration can choose it works
-    inner = [a for a in status.alternatives if a.inner is not None]
-    return not inner or any(a.supported for a in inner)
+    return not model.inner or model.wraps_decoder or any(a.supported for a in status.alternatives)
 
 
 def _broken(alternative: Alternative) -> bool:
     result = alternative.outer.broken
-    return result is not None and result.how != "stub"
+    return (result is not None and result.how != "stub") or _astray(alternative)
+
+
+def _astray(alternative: Alternative) -> bool:
+    """Whether the layers are stored where no forward reads them, while the inner model's own method does right."""
+    outer, own = alternative.outer, alternative.own
+    lost = outer.capture is not None and outer.capture.ok is False
+    return lost and own is not None and own.capture is not None and own.capture.ok is True
 
 
 def _first_broken(status: Status) -> Alternative:
-    return next(a for a in status.alternatives if _broken(a) and a.supported is not False)
+    broken = [a for a in status.alternatives if _broken(a)]
+    return next((a for a in broken if a.supported is not False), broken[0])
+
+
+def _fault(alternative: Alternative) -> tuple[MethodResult, str]:
+    """The method that is broken, and why."""
+    outer = alternative.outer
+    if outer.broken is not None:
+        return outer.broken, outer.broken.reason
+    result = next(m for m in outer.methods if m.stores)
+    store = result.stores[0]
+    return result, f"it sets {store.attribute} on {store.instance.cls.name}, whose forward never reads that"
 
 
 def _fix(audit: Audit, contract: Contract, owner: ClassInfo, status: Status, alternative: Alternative) -> Fix:
@@ -314,7 +330,7 @@ def _fix(audit: Audit, contract: Contract, owner: ClassInfo, status: Status, alt
 
 def _at_fault(audit: Audit, contract: Contract, model: Model) -> ClassInfo:
     """The class that defines the failing method, where it builds on another's inner model; else the builder."""
-    result = _first_broken(audit.status(model, contract)).outer.broken
-    if result is None or result.owner is None or result.from_contract or members.is_protocol(result.owner):
+    result, _ = _fault(_first_broken(audit.status(model, contract)))
+    if result.owner is None or result.from_contract or members.is_protocol(result.owner):
         return audit.owner(model)
     return result.owner if model.cls.derives_from(result.owner) else audit.owner(model)

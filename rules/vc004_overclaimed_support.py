@@ -139,7 +139,9 @@ class OverclaimedSupport(Rule):
 
     def check(self, audit: Audit) -> Iterator[Finding]:
         for contract in audit.delegated:
-            claiming = [m for m in audit.serving if m.inner and _overclaims(audit.status(m, contract))]
+            claiming = [
+                m for m in audit.serving if m.inner and not m.wraps_decoder and _overclaims(audit.status(m, contract))
+            ]
             for owner, models in audit.by_owner(claiming):
                 model = models[0]
                 status = audit.status(model, contract)

@@ -113,29 +113,24 @@ class ConfigGate(Rule):
                 text = _text_model(model, status)
                 if text is None:
                     continue
-                candidates = model_types(audit, text, model.cls)
-                if candidates and not any(_allowed(c, gate.items) for c in candidates):
-                    yield self._report(audit, contract, gate, model, candidates[0])
+                given, guessed = model_types(audit, text, model.cls)
+                if not any(_allowed(c, gate.items) for c in (*given, *guessed)):
+                    yield self._report(audit, contract, gate, model, (*given, *guessed)[0], certain=bool(given))
 
-    def _report(self, audit: Audit, contract: Contract, gate: AllowList, model: Model, model_type: str) -> Finding:
+    def _report(
+        self, audit: Audit, contract: Contract, gate: AllowList, model: Model, model_type: str, *, certain: bool
+    ) -> Finding:
         cls = model.cls
         listed = ", ".join(gate.items)
         return self.finding(
             contract,
             cls,
             audit.position(cls),
-            f'{cls.name}: its model type, "{model_type}", holds none of the strings that the allow-list asks for '
+            f"{cls.name}: its model type, {_shown(model_type, certain)}, holds none of the strings that the allow-list asks for "
             f"({listed}), although the rest of the chain supports {contract.name}",
             architectures=model.architectures,
             confidence="config-dependent",
-            fix=Fix(
-                "unsafe",
-                f'add "{model_type}" to the allow-list',
-                (AddListItem(gate.path, gate.line, gate.items[0], model_type),),
-                "the model type was inferred from names: compare it with the checkpoint's config.json",
-            )
-            if gate.items
-            else Fix("none", "the allow-list is empty"),
+            fix=_fix(gate, model_type, certain),
             chain=(
                 Link("config", False, gate.path, gate.line, f"asks {gate.subject} for one of {listed}"),
                 Link("check", True, cls.path, cls.line, f"{cls.name} passes {contract.checker}"),
@@ -157,8 +152,23 @@ def _text_model(model: Model, status: Status) -> ClassInfo | None:
     return classes.pop() if len(classes) == 1 else None
 
 
-def model_types(audit: Audit, text: ClassInfo, outer: ClassInfo) -> list[str]:
-    """What the model type of a text model can be called, the likeliest first."""
+def _shown(model_type: str, certain: bool) -> str:
+    return f'"{model_type}"' if certain else f'guessed from names as "{model_type}"'
+
+
+def _fix(gate: AllowList, model_type: str, certain: bool) -> Fix:
+    if not certain or not gate.items:
+        return Fix("none", "add the model type of the checkpoint's config.json to the allow-list")
+    edit = AddListItem(gate.path, gate.line, gate.items[0], model_type)
+    why = "whether checkpoints of this class have this model type is not in the source"
+    return Fix("unsafe", f'add "{model_type}" to the allow-list', (edit,), why)
+
+
+def model_types(audit: Audit, text: ClassInfo, outer: ClassInfo) -> tuple[list[str], list[str]]:
+    """What the model type of a text model can be: read from configuration classes of the tree, and guessed.
+
+    Guesses come from the names of other configuration classes and of the files.
+    """
     given, guessed = [], []
     for name, target in audit.config_classes(text):
         declared = target.facts.attributes.get("model_type") if isinstance(target, ClassInfo) else None
@@ -167,7 +177,7 @@ def model_types(audit: Audit, text: ClassInfo, outer: ClassInfo) -> list[str]:
         else:
             guessed.append(_snake(name.removesuffix("Config")))
     stems = [cls.path.rpartition("/")[2].removesuffix(".py") for cls in (text, outer)]
-    return list(dict.fromkeys([*given, *stems, *guessed]))
+    return given, list(dict.fromkeys([*stems, *guessed]))
 
 
 def _snake(name: str) -> str:

@@ -13,7 +13,7 @@ from analyzer.facts import FunctionFacts
 from analyzer.findings import Finding, Fix, Link, ReplaceSignature
 from analyzer.index import ClassInfo
 from analyzer.lower import Expr, render, walk
-from analyzer.models import Model
+from analyzer.models import Model, Status
 from rules._rule import Case, Rule
 
 ANNOTATIONS = "its annotations differ from the contract's"
@@ -143,6 +143,8 @@ class SignatureMismatch(Rule):
                     if members.is_protocol(owner) or (owner, method.name) in seen:
                         continue
                     seen.add((owner, method.name))
+                    if facts.kind == "property" and not _refused(audit.status(model, contract), method):
+                        continue  # what it gives is called, and may well take the call
                     passed = {name for gate in audit.callers(contract, method.name) for name in gate.keywords}
                     problem = incompatible(method.facts, facts, passed)
                     if not problem and contract in audit.delegated and _annotated_differently(method.facts, facts):
@@ -175,6 +177,11 @@ class SignatureMismatch(Rule):
         )
 
 
+def _refused(status: Status, method: ContractMethod) -> bool:
+    """Whether a chain shows that the method cannot be called as the contract says."""
+    return any(m.method is method and m.how == "refuses" for a in status.alternatives for m in a.outer.methods)
+
+
 def incompatible(contract: FunctionFacts, override: FunctionFacts, passed: Collection[str]) -> str:
     """Why a call that fits the contract does not fit an override; empty where it does.
 
@@ -184,7 +191,7 @@ def incompatible(contract: FunctionFacts, override: FunctionFacts, passed: Colle
         passed: keywords that the checkout's own calls pass; an optional parameter that no call passes may lack.
     """
     if contract.kind != override.kind:
-        return f"it is a {override.kind} method, the contract's is a {contract.kind} method"
+        return f"it is of kind {override.kind}, the contract's of kind {contract.kind}"
     if contract.is_async != override.is_async and "Async" not in repr((contract.returns, override.returns)):
         return "one of the two is a coroutine"  # an async generator is called like a plain function
     takes_any = {p.kind for p in override.parameters}

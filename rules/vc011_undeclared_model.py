@@ -118,7 +118,11 @@ class UndeclaredModel(Rule):
         for contract in audit.delegated:
             for model in audit.serving:
                 status = audit.status(model, contract)
-                if model.inner or status.satisfied is not False or status.verdict != "undeclared":
+                if (
+                    (model.inner and not model.wraps_decoder)
+                    or status.satisfied is not False
+                    or status.verdict != "undeclared"
+                ):
                     continue
                 holder = status.alternatives[0].repaired.holder
                 assert holder is not None
