@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from analyzer import members
 from analyzer.checkout import Checkout
 from analyzer.contracts import Contract
 from analyzer.facts import FunctionFacts
@@ -126,6 +127,9 @@ class Audit:
             for cls in model.cls.own_mro:
                 if cls.path == site.path and cls.facts.line <= site.line <= cls.facts.end_line:
                     return cls
+            maker = members.class_method(model.cls, "__init__")  # built deeper in: the class that builds that
+            if maker is not None and not members.is_protocol(maker[0]):
+                return maker[0]
         return model.cls
 
     def heirs(self, cls: ClassInfo) -> list[Model]:
@@ -151,6 +155,6 @@ class Audit:
         groups: dict[ClassInfo, list[Model]] = {}
         for model in models:
             groups.setdefault((owner_of or self.owner)(model), []).append(model)
-        for owner, members in groups.items():
-            members.sort(key=lambda m: (m.cls is not owner, m.cls.path, m.cls.line))
-            yield owner, members
+        for owner, group in groups.items():
+            group.sort(key=lambda m: (m.cls is not owner, m.cls.path, m.cls.line))
+            yield owner, group

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import gc
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -80,8 +81,10 @@ def read_checkout(checkout: Checkout, wanted: Sequence[str] = ()) -> Audit:
         raise EngineError(f"{checkout.rel(checkout.interfaces_path)} cannot be used: {why}")
     for name in wanted:
         if name not in contracts:
-            known = ", ".join(sorted(contracts))
-            raise EngineError(f"this checkout has no contract {name}; it has {known}")
+            near = difflib.get_close_matches(name.lower(), [c.lower() for c in contracts], n=1)
+            meant = next((f"; did you mean {c}?" for c in contracts if c.lower() in near), "")
+            known = f"; it has {', '.join(sorted(contracts))}"
+            raise EngineError(f"this checkout has no contract {name}{meant or known}")
     registry = read_registry(index)
     machine = Machine(index, registry)
     files = [path for root in checkout.model_roots for path in checkout.python_files(root)]

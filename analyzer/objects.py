@@ -7,6 +7,7 @@ attributes, then the class's; a sub-module that was assigned is kept in ``_modul
 
 from __future__ import annotations
 
+from types import GeneratorType
 from typing import TYPE_CHECKING
 
 from analyzer import construct, evaluate, members
@@ -56,12 +57,8 @@ def get(machine: Machine, owner: Value, name: str, frame: Frame, line: int) -> V
         if machine.index.in_model_roots(owner.name + "."):
             return evaluate.of_targets(machine, machine.index.imported(owner.name, name))
         return ExternalRef(f"{owner.name}.{name}")
-    if isinstance(owner, Collection | Table):
-        return BuiltinMethod(owner, name)
-    if isinstance(owner, Const):
-        if owner.value is None and not name.startswith("__"):
-            return evaluate.UNBOUND
-        return BuiltinMethod(owner, name)
+    if isinstance(owner, Const | Collection | Table):
+        return BuiltinMethod(owner, name) if _has_builtin(owner, name) else evaluate.UNBOUND
     if isinstance(owner, ChosenModel) and name in machine.model_members:
         return BuiltinMethod(owner, name)
     if isinstance(owner, Opaque | ConfigView | ChosenModel):
@@ -74,6 +71,20 @@ def get(machine: Machine, owner: Value, name: str, frame: Frame, line: int) -> V
     if isinstance(owner, Function | Partial):
         return Opaque(name)
     return Opaque(name, taint=taint_of([owner]))
+
+
+_KINDS: dict[str, tuple[type, ...]] = {"list": (list, GeneratorType), "tuple": (tuple,), "set": (set, frozenset)}
+
+
+def _has_builtin(owner: Const | Collection | Table, name: str) -> bool:
+    """Whether a value of one of Python's own types has an attribute."""
+    if isinstance(owner, Const):
+        return hasattr(owner.value, name)
+    if isinstance(owner, Table):
+        return hasattr(dict, name)
+    if owner.empty_global or owner.kind not in _KINDS:  # any kind of container
+        return True
+    return any(hasattr(kind, name) for kind in _KINDS[owner.kind])
 
 
 def _of_instance(machine: Machine, owner: Instance, name: str, frame: Frame, line: int) -> Value:

@@ -105,10 +105,10 @@ def _why_unsafe(
         lacking = [a.cls.name if a.cls else "an unknown model" for a in status.alternatives if not a.supported]
         names = ", ".join(dict.fromkeys(lacking))
         return f"of the possible inner models, {names} does not support {contract.name}"
-    for alternative in supported:
-        for chain in (alternative.own,):
-            if chain is not None and chain.ok is not True:
-                return f"part of the inner model's own chain could not be followed ({_unknown_part(chain)})"
+    for alternative in (a for m in models for a in audit.status(m, contract).alternatives if a.supported):
+        own = alternative.own
+        if own is not None and own.ok is not True:
+            return f"part of the inner model's own chain could not be followed ({_unknown_part(own)})"
         handing = handed_on(audit, alternative)
         if handing is None or handing.ok is not True:
             return handing.detail if handing is not None else "the wrapper's forward could not be followed"
@@ -145,7 +145,8 @@ def declare_model(audit: Audit, model: Model, status: Status) -> Fix:
         status: how it stands to the contract.
     """
     contract = status.contract
-    cls, chain = model.cls, status.alternatives[0].repaired
+    cls = audit.owner(model) if model.wraps_decoder else model.cls
+    chain = status.alternatives[0].repaired
     if chain.handing is not None and chain.handing.ok is False:
         return Fix("none", f"declaring it would only move the failure: {chain.handing.detail}")
     position = base_position(audit, cls, contract)
@@ -157,17 +158,19 @@ def declare_model(audit: Audit, model: Model, status: Status) -> Fix:
     ]
     what = f"add {contract.name} to the bases of {cls.name}"
     if chain.reaches is not True:
-        made = _own_methods(contract, status)
+        made = tuple(source for name, source in _own_methods(contract, status) if name not in cls.facts.methods)
         if not made:
             return Fix("none", f"the contract's default does not reach {chain.attribute}")
         edits.append(AddMethods(cls.path, cls.facts.qualname, made, ("compute_logits", "forward", "__init__")))
         what += " and its methods"
     why = "" if chain.handing is not None and chain.handing.ok else "forward could not be followed to the end"
+    if not why and model.wraps_decoder:
+        why = "consumers that share the target's embeddings look for them in a language model, here is a bare decoder"
     return Fix("unsafe" if why else "safe", what, tuple(edits), why)
 
 
-def _own_methods(contract: Contract, status: Status) -> tuple[str, ...]:
-    """The methods as text models of the old generation write them: the layers are set on the decoder."""
+def _own_methods(contract: Contract, status: Status) -> tuple[tuple[str, str], ...]:
+    """Name and source of the methods as vLLM's own text models write them: the layers are set on the decoder."""
     chain = status.alternatives[0].repaired
     if chain.holder is None or not chain.holder.trail:
         return ()
@@ -176,13 +179,14 @@ def _own_methods(contract: Contract, status: Status) -> tuple[str, ...]:
     for method in contract.methods:
         if configures(method):
             given = method.facts.parameters[1].name
-            sources.append(f"def {method.name}{method.signature}:\n    {decoder}.{chain.attribute} = {given}\n")
+            source = f"def {method.name}{method.signature}:\n    {decoder}.{chain.attribute} = {given}\n"
         else:
-            sources.append(
+            source = (
                 f"def {method.name}{method.signature}:\n"
                 f"    num_layers = len({decoder}.layers)\n"
                 "    return (2, num_layers // 2, num_layers - 3)\n"
             )
+        sources.append((method.name, source))
     return tuple(sources)
 
 

@@ -6,7 +6,7 @@ import builtins
 from typing import TYPE_CHECKING
 
 from analyzer import evaluate, members, objects
-from analyzer.facts import FunctionFacts
+from analyzer.facts import AttributeFacts, FunctionFacts
 from analyzer.frames import Frame, Raised
 from analyzer.index import ClassInfo, External
 from analyzer.values import (
@@ -76,8 +76,12 @@ def is_instance(machine: Machine, value: Value, cls: ClassInfo, frame: Frame, li
 
 
 def _conforms(machine: Machine, value: Value, cls: ClassInfo, frame: Frame, line: int) -> bool | None:
+    names = members.protocol_members(cls)
+    if isinstance(value, Instance) and _defines(value.cls, names):
+        if all(_is_callable(machine, cls, name, frame, line) for name in names):
+            return True  # without data members the class alone is asked
     answer: bool | None = True
-    for name in members.protocol_members(cls):
+    for name in names:
         present = has(machine, value, name, frame, line)
         if present and _is_none(objects.get(machine, value, name, frame, line)):
             blocks = _is_callable(machine, cls, name, frame, line)
@@ -90,6 +94,18 @@ def _conforms(machine: Machine, value: Value, cls: ClassInfo, frame: Frame, line
         if present is None:
             answer = None
     return answer
+
+
+def _defines(cls: ClassInfo, names: tuple[str, ...]) -> bool:
+    """Whether a class gives a value other than None to each name, as ``issubclass`` with a Protocol asks."""
+    for name in names:
+        member = members.class_member(cls, name)
+        if member is None:
+            if not members.external_attribute(cls, name):
+                return False
+        elif isinstance(member[1], AttributeFacts) and member[1].value == ("const", None):
+            return False
+    return True
 
 
 def _is_none(value: Value) -> bool:

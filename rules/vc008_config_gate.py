@@ -126,8 +126,8 @@ class ConfigGate(Rule):
             contract,
             cls,
             audit.position(cls),
-            f"{cls.name}: its model type, {_shown(model_type, certain)}, holds none of the strings that the allow-list asks for "
-            f"({listed}), although the rest of the chain supports {contract.name}",
+            f"{cls.name}: its model type, {_shown(model_type, certain)}, holds none of the strings that the "
+            f"allow-list asks for ({listed}), although the rest of the chain supports {contract.name}",
             architectures=model.architectures,
             confidence="config-dependent",
             fix=_fix(gate, model_type, certain),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from analyzer import evidence, repair
 from analyzer.audit import Audit
 from analyzer.findings import Finding
+from analyzer.index import ClassInfo
+from analyzer.models import Model, Status
 from rules._rule import Case, Rule
 
 
@@ -116,24 +119,28 @@ class UndeclaredModel(Rule):
 
     def check(self, audit: Audit) -> Iterator[Finding]:
         for contract in audit.delegated:
-            for model in audit.serving:
-                status = audit.status(model, contract)
-                if (
-                    (model.inner and not model.wraps_decoder)
-                    or status.satisfied is not False
-                    or status.verdict != "undeclared"
-                ):
-                    continue
+            lacking = [m for m in audit.serving if _is_undeclared(audit.status(m, contract), m)]
+            for owner, models in audit.by_owner(lacking, partial(_owner, audit)):
+                status = audit.status(models[0], contract)
                 holder = status.alternatives[0].repaired.holder
                 assert holder is not None
                 yield self.finding(
                     contract,
-                    model.cls,
-                    audit.position(model.cls),
-                    f"{model.cls.name} fails {contract.checker} although its decoder {holder.cls.name} collects and "
+                    owner,
+                    audit.position(owner),
+                    f"{owner.name} fails {contract.checker} although its decoder {holder.cls.name} collects and "
                     "returns the auxiliary states",
-                    architectures=model.architectures,
-                    fix=repair.declare_model(audit, model, status),
-                    chain=evidence.chain_links(audit, model, status, status.alternatives[0], repaired=True),
+                    architectures=audit.architectures(models),
+                    fix=repair.declare_model(audit, models[0], status),
+                    chain=evidence.chain_links(audit, models[0], status, status.alternatives[0], repaired=True),
                     gates=audit.gate_uses(contract),
                 )
+
+
+def _is_undeclared(status: Status, model: Model) -> bool:
+    wraps_model = bool(model.inner) and not model.wraps_decoder
+    return not wraps_model and status.satisfied is False and status.verdict == "undeclared"
+
+
+def _owner(audit: Audit, model: Model) -> ClassInfo:
+    return audit.owner(model) if model.wraps_decoder else model.cls

@@ -84,6 +84,8 @@ def fix(
     root = report.checkout.root
     refused = _refusals(plan) if diff or check else _write(root, plan, break_hard_links=break_hard_links)
     _tell(findings, plan, refused, dry=diff or check, to_stderr=diff)
+    for lost in report.diagnostics:
+        click.echo(f"not read: {lost.path}{f':{lost.line}' if lost.line else ''}: {lost.message}", err=True)
     failed = bool(refused) or (check and bool(plan.changes))
     context.exit(FINDINGS if failed else CLEAN)
 

@@ -20,13 +20,17 @@ def select_rules(select: Sequence[str], ignore: Sequence[str]) -> list[Rule]:
         ignore: the same of ``--ignore``, which wins.
 
     Raises:
-        click.BadParameter: for a code or name that no rule has.
+        click.BadParameter: for a code or name that no rule has, and where no rule is left.
     """
     from rules import all_rules
 
-    wanted = _codes(select, "--select") or {rule.code for rule in all_rules()}
-    unwanted = _codes(ignore, "--ignore")
-    return [rule for rule in all_rules() if rule.code in wanted - unwanted]
+    wanted = _codes(select, "--select") if select else {rule.code for rule in all_rules()}
+    if not wanted:  # an empty variable in somebody's CI must not pass for "all"
+        raise click.BadParameter("no rule is named", param_hint="--select")
+    left = wanted - _codes(ignore, "--ignore")
+    if not left:
+        raise click.BadParameter("every rule that is selected is ignored", param_hint="--ignore")
+    return [rule for rule in all_rules() if rule.code in left]
 
 
 def find_rule(word: str) -> Rule:

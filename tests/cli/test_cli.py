@@ -76,7 +76,7 @@ FAILURES: list[tuple[str, str]] = [
     ("audit {tree} --select VC01", "no rule is called VC01; did you mean VC0"),
     ("audit {tree} --select VC001,undeclared-suport", "did you mean undeclared-support"),
     ("audit {tree} --ignore zzz", "no rule is called zzz; vllm-contracts explain lists them"),
-    ("audit {tree} --contract SupportsEagle", "no contract SupportsEagle; it has SupportsEagle3"),
+    ("audit {tree} --contract SupportsEagle", "no contract SupportsEagle; did you mean SupportsEagle3?"),
     ("audit {tree} --release 0.33.0", "give one of PATH, --release and --python"),
     ("audit --python {tmp}/nopython", "no such interpreter"),
     ("audit --release nonsense", "'nonsense' is no release"),
