@@ -50,3 +50,14 @@ def test_nearly_every_registered_class_gets_a_verdict_and_the_others_a_reason(ve
     unknown = [s for s in statuses if s.verdict == "unknown"]
     assert len(unknown) < 0.05 * len(statuses)
     assert all(s.reason for s in unknown)
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("version", ["0.11.0", "0.16.0", "0.20.2", "0.33.0"])
+def test_no_serving_class_is_broken_without_a_finding(version: str) -> None:
+    report = releases.report(version)
+    faults = {"VC002", "VC003", "VC004", "VC006", "VC007"}
+    named = {a for f in report.findings if f.code in faults and f.contract == "SupportsEagle3" for a in f.architectures}
+    for model in report.models:
+        if model.serves and model.architectures and model.statuses["SupportsEagle3"].verdict == "broken":
+            assert named & set(model.architectures), model.cls.key
