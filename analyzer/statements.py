@@ -129,12 +129,13 @@ def _raise(machine: Machine, statement: Stmt, frame: Frame) -> int:
 
 def _assert(machine: Machine, statement: Stmt, frame: Frame) -> int:
     _, line, test, message = statement
-    holds = machine.truth(machine.eval(test, frame))
+    value = machine.eval(test, frame)
+    holds = machine.truth(value)
     if holds is False:
         detail = evaluate.text_of(machine, message, frame)
         if machine.strict:
             raise machine.fail("AssertionError", detail, frame, line)
-        if machine.watched is not None:
+        if "result" in taint_of([value]):
             machine.outcome.misused.append((frame.path, line, machine.undecided > 0))
     elif holds is None and machine.strict:
         machine.outcome.possible_failures.append(
