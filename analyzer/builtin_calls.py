@@ -300,7 +300,7 @@ def _of_module(machine: Machine, receiver: Instance, name: str, arguments: Argum
         first = arguments.get("name", 0)
         if isinstance(first, Const):
             value = arguments.get("module", 1) if "module" in name else None
-            receiver.attrs[str(first.value)] = value or Opaque(str(first.value))
+            receiver.place(str(first.value), value or Opaque(str(first.value)))
         return Const(None)
     if name in ("to", "eval", "train", "half", "float", "cuda", "cpu", "requires_grad_", "apply"):
         return receiver

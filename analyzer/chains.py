@@ -176,8 +176,8 @@ class Follower:
         member = members.class_method(root.cls, method.name)
         if member is None and pretend and members.class_member(root.cls, method.name) is None:
             member = (method.owner, method.facts)
-        if member is None:
-            return self._without_method(root, method)
+        if member is None or method.name in root.attrs:
+            return self._found_on_object(root, method)
         owner, facts = member
         return self._call(method, owner, Function(facts, owner.module, owner, root))
 
@@ -204,8 +204,8 @@ class Follower:
                 return result
         return self._judge(result, self.machine.run(bound, Arguments(given)), configures(method))
 
-    def _without_method(self, root: Instance, method: ContractMethod) -> MethodResult:
-        """The class has no such method: what is set on the object, or what its ``__getattr__`` gives."""
+    def _found_on_object(self, root: Instance, method: ContractMethod) -> MethodResult:
+        """What is set on the object under the method's name, or what its ``__getattr__`` gives."""
         frame = Frame(root.cls.module, None, None, {})
         try:
             with self.machine.aside():

@@ -234,6 +234,8 @@ def subscript(base: Value, index: Value) -> Value:
     if isinstance(base, Collection) and isinstance(index, Const) and isinstance(index.value, int):
         if base.complete and -len(base.items) <= index.value < len(base.items):
             return base.items[index.value]
+        if base.items:  # one of these, or one that is not known
+            return one_of([*base.items, Opaque("", taint=taint_of([base, index]))])
     elif isinstance(base, Table):
         if isinstance(index, Const) and index.value in base.pairs:
             return base.pairs[index.value]

@@ -229,6 +229,8 @@ class Machine:
             for option in options(owner):
                 if isinstance(option, Instance):
                     self.set_attribute(option, target[2], value, frame, line, column, isinstance(owner, OneOf))
+                elif isinstance(option, Opaque | ChosenModel) and self.strict:
+                    self.outcome.unknown.append(f"{target[2]} is set on something unknown at {frame.path}:{line}")
         elif op in ("seq", "star"):
             self._unpack(target, value, frame, line, column)
         elif op == "sub":
@@ -251,10 +253,7 @@ class Machine:
         """``instance.name = value``, noted among the effects of the run."""
         if not any(instance is b for b in self.building):
             construct.prepare(self, instance)
-        for option in options(value):
-            if isinstance(option, Instance) and not option.trail and option is not instance:
-                option.trail = (*instance.trail, name)
-        instance.attrs[name] = value
+        instance.place(name, value)
         if name not in instance.set_at:
             instance.set_at[name] = Site(frame.path, line, column)
         self.outcome.stores.append(Store(instance, name, value, frame.path, line, maybe or self.undecided > 0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analyzer.facts import AttributeFacts, FunctionFacts
 from analyzer.index import ClassInfo, External
-from analyzer.values import ClassValue, Const, Instance, Value
+from analyzer.values import ClassValue, Const, Instance, Super, Value
 
 MODULE_CLASSES = ("torch.nn.Module", "torch.nn.modules.module.Module")
 
@@ -139,6 +139,8 @@ def described(value: Value) -> str:
         return f"type object {value.cls.name!r}"
     if isinstance(value, Const):
         return f"{type(value.value).__name__!r} object"
+    if isinstance(value, Super):
+        return "'super' object"
     return "object"
 
 

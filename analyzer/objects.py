@@ -121,6 +121,8 @@ def _forwarded(
         raise
     finally:
         machine.strict = strict
+    if isinstance(found, Opaque) and not found.reason:
+        return Opaque(found.text, f"{cls.name}.__getattr__ asks something that is not known", found.taint)
     return found
 
 

@@ -195,6 +195,13 @@ class Instance(Value):
         self.missing_reason = ""
         self.registered: bool = template.registered if template is not None else False
 
+    def place(self, name: str, value: Value) -> None:
+        """Keep a value under a name; an object that has no place yet gets its trail from it."""
+        for option in options(value):
+            if isinstance(option, Instance) and not option.trail and option is not self:
+                option.trail = (*self.trail, name)
+        self.attrs[name] = value
+
     def __repr__(self) -> str:
         return f"Instance({self.cls.name} at {'.'.join(self.trail) or 'root'})"
 
