@@ -290,8 +290,8 @@ def instantiated(cls: type) -> object | None:
 
 def compare(static: bool | None, value: object, protocol: type) -> None:
     really = isinstance(value, protocol)
-    heirs: list[type] = [heir for heir in type.__subclasses__(protocol) if vars(heir)["_is_protocol"]]
-    if really and any(isinstance(value, heir) for heir in heirs):
+    heirs: list[Any] = type.__subclasses__(protocol)
+    if really and any(isinstance(value, heir) for heir in heirs if vars(heir)["_is_protocol"]):
         event("conforms through a Protocol that derives from it")  # abc asks those too
         return
     event(f"{'class' if isinstance(value, type) else 'object'} {'conforms' if really else 'does not conform'}")
