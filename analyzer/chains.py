@@ -230,8 +230,10 @@ class Follower:
         stores = [s for s in outcome.stores if LAYERS in taint_of([s.value])]
         if configuring and stores:
             result.how, result.stores = "works", stores
-        elif not configuring and any(not _is_none(v) for v, _, _ in outcome.returns):
+        elif not configuring and any(_is_given(o) for v, _, _ in outcome.returns for o in options(v)):
             result.how = "works"
+            if any(_is_none(o) for v, _, _ in outcome.returns for o in options(v)):
+                result.how, result.reason = "unknown", "it returns None on some paths"
         elif stub is not None:
             result.how, result.stub_of, result.stub_facts = "stub", stub.owner, stub.function
         elif outcome.unknown or _leaves_the_checkout(outcome, configuring):
@@ -370,6 +372,11 @@ def _is_put_together(value: Collection) -> bool:
     """Whether a tuple holds the auxiliary states as an item of their own, as the decoder's result does."""
     parts = [option for item in value.items for option in options(item)]
     return any("aux" in taint_of([p]) for p in parts) and not any(isinstance(p, ForwardResult) for p in parts)
+
+
+def _is_given(value: Value) -> bool:
+    """Whether a method's result is something, as far as is known."""
+    return not _is_none(value) and not (isinstance(value, Opaque) and value.reason)
 
 
 def _is_none(value: Value) -> bool:

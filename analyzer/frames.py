@@ -69,7 +69,7 @@ class Outcome:
 
 @dataclass
 class Frame:
-    """One activation of a function."""
+    """One activation of a function; ``handling`` is what the ``except`` block that runs has caught."""
 
     module: ModuleFacts
     function: FunctionFacts | None
@@ -77,6 +77,7 @@ class Frame:
     env: dict[str, Value]
     receiver: Value | None = None
     returns: list[tuple[Value, str, int]] = field(default_factory=list)
+    handling: Raised | None = None
 
     @property
     def path(self) -> str:

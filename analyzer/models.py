@@ -241,7 +241,10 @@ class ModelSet:
 
     def _status(self, model: Model, contract: Contract) -> Status:
         alternatives = self._alternatives(model, contract)
-        satisfied = alternatives[0].outer.satisfied
+        answers = {a.outer.satisfied for a in alternatives}
+        if any(i.resolution == "config" for i in model.inner):  # with any model there, not only with those that serve
+            answers.add(contract.satisfied_by(self.machine, self.instance(model.cls)))
+        satisfied = answers.pop() if len(answers) == 1 else None
         status = Status(contract, contract.declared_by(model.cls), satisfied, "unknown", alternatives)
         status.verdict, status.reason = _verdict(model, status)
         return status
@@ -352,6 +355,8 @@ def _verdict(model: Model, status: Status) -> tuple[Verdict, str]:
     if status.satisfied is None:
         root = alternatives[0].outer.root
         reason = root.missing_reason or members.unknown_base(root.cls)
+        if len(alternatives) > 1 and not reason:
+            reason = "which inner model is built decides over the check"
         return "unknown", reason or "the check depends on what is not known"
     if status.satisfied:
         return _claimed(status, unresolved)

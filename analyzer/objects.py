@@ -91,18 +91,23 @@ def _of_instance(machine: Machine, owner: Instance, name: str, frame: Frame, lin
     member = members.class_member(owner.cls, name)
     if member is not None and isinstance(member[1], FunctionFacts) and member[1].kind == "property":
         getter = Function(member[1], member[0].module, member[0], owner)
-        return machine.enter(getter, Arguments(), line, frame)
+        try:
+            return machine.enter(getter, Arguments(), line, frame)
+        except Raised as raised:
+            if raised.kind != "AttributeError" or not members.is_torch_module(owner.cls):
+                raise
+            member = None  # nn.Module.__getattr__ is asked then: it knows the sub-modules and nothing of the property
     construct.prepare(machine, owner)
     value = owner.attrs.get(name)
     if value is not None and not (member is not None and is_module(value) and members.is_torch_module(owner.cls)):
         return value
     if member is not None:
         return _bound(machine, member, owner)
+    if members.external_attribute(owner.cls, name):
+        return BuiltinMethod(owner, name)
     hook = members.class_member(owner.cls, "__getattr__")
     if hook is not None and isinstance(hook[1], FunctionFacts) and hook[1].body is not None:
         return _forwarded(machine, hook[0], hook[1], owner, name, line, frame)
-    if members.external_attribute(owner.cls, name):
-        return BuiltinMethod(owner, name)
     reason = owner.missing_reason or members.unknown_base(owner.cls)
     return Opaque(name, reason) if reason else evaluate.UNBOUND
 

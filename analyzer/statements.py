@@ -105,7 +105,9 @@ def _try(machine: Machine, statement: Stmt, frame: Frame) -> int:
         handler = _handler(handlers, raised.kind)
         if handler is None:
             raise
+        outer, frame.handling = frame.handling, raised
         ending = machine.block(handler, frame)
+        frame.handling = outer
     done = machine.block(final, frame)
     return ending if done == FALLS else done
 
@@ -123,6 +125,8 @@ def _handler(handlers: tuple[tuple[Expr | None, Block], ...], kind: str) -> Bloc
 
 def _raise(machine: Machine, statement: Stmt, frame: Frame) -> int:
     _, line, raised = statement
+    if raised is None and frame.handling is not None:
+        raise frame.handling
     kind, detail = evaluate.exception(machine, raised, frame)
     raise machine.fail(kind, detail, frame, line)
 
