@@ -6,19 +6,20 @@ import difflib
 import gc
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from analyzer.audit import Audit
 from analyzer.checkout import Checkout
-from analyzer.contracts import Contract, read_contracts
-from analyzer.findings import Diagnostic, Finding
+from analyzer.contracts import read_contracts
+from analyzer.findings import Finding
 from analyzer.gates import find_consumers
 from analyzer.index import Index
 from analyzer.interpret import Machine
-from analyzer.models import WRAPPER_MARKS, Model, ModelSet
+from analyzer.models import WRAPPER_MARKS, ModelSet
+from analyzer.records import Report
 from analyzer.registry import read_registry
 from analyzer.scan import files_with
+from analyzer.survey import survey
 
 # The interpreter follows nested calls: deeper than Python's default allows, far below what a stack can hold.
 RECURSION = 5_000
@@ -30,33 +31,6 @@ class Checks(Protocol):
     def check(self, audit: Audit) -> Iterator[Finding]:
         """The findings of this rule."""
         ...
-
-
-@dataclass
-class Report:
-    """The result of an audit: what renderers and fixers get.
-
-    Args:
-        checkout: the tree.
-        files_seen: Python files of the model folders.
-        files_parsed: files that were parsed.
-        contracts, models: what was read.
-        findings: sorted by place.
-        diagnostics: input that could not be used.
-    """
-
-    checkout: Checkout
-    files_seen: int
-    files_parsed: int
-    contracts: list[Contract]
-    models: list[Model]
-    findings: list[Finding]
-    diagnostics: list[Diagnostic] = field(default_factory=list)
-
-    @property
-    def failing(self) -> bool:
-        """Whether the run counts as having findings: information alone never does."""
-        return any(f.severity != "info" for f in self.findings)
 
 
 class EngineError(Exception):
@@ -123,18 +97,15 @@ def audit(
     Raises:
         EngineError: the tree cannot be audited, or a contract's name is not one of the tree's.
     """
-    read = _without_collection(checkout, contracts)
-    findings: list[Finding] = []
-    for rule in rules:
-        for finding in rule.check(read):
-            if not contracts or finding.contract in contracts:
-                findings.append(finding)
-    return Report(
-        checkout=checkout,
-        files_seen=sum(len(checkout.python_files(root)) for root in checkout.model_roots),
-        files_parsed=read.index.files_parsed,
-        contracts=list(read.contracts.values()),
-        models=read.models,
-        findings=sorted(findings, key=lambda f: f.sort_key),
-        diagnostics=read.diagnostics,
-    )
+    return judge(_without_collection(checkout, contracts), rules, contracts)
+
+
+def judge(read: Audit, rules: Iterable[Checks], contracts: Sequence[str] = ()) -> Report:
+    """Apply rules to what was read.
+
+    Args:
+        read: a checkout.
+        rules, contracts: as for :func:`audit`.
+    """
+    findings = [f for rule in rules for f in rule.check(read) if not contracts or f.contract in contracts]
+    return survey(read, findings)

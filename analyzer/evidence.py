@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from analyzer import repair
+from analyzer import members, repair
 from analyzer.audit import Audit
 from analyzer.chains import Chain, MethodResult
 from analyzer.contracts import Contract
@@ -22,9 +22,18 @@ def chain_links(
         model, status, alternative: which chain.
         repaired: show the steps behind the check as they would be if the class declared the contract.
     """
-    chain = alternative.repaired if repaired else alternative.outer
     return (
         *gate_links(audit, status.contract),
+        *model_links(audit, model, status, alternative, repaired=repaired),
+    )
+
+
+def model_links(
+    audit: Audit, model: Model, status: Status, alternative: Alternative, *, repaired: bool = False
+) -> tuple[Link, ...]:
+    """The links of :func:`chain_links` from the check on."""
+    chain = alternative.repaired if repaired else alternative.outer
+    return (
         check_link(model, status, alternative),
         *inner_links(alternative, status.contract),
         *(method_link(result, once_declared=chain is not alternative.outer) for result in chain.methods),
@@ -41,7 +50,22 @@ def gate_links(audit: Audit, contract: Contract) -> list[Link]:
     return links
 
 
-def check_link(model: Model, status: Status, alternative: Alternative) -> Link:
+def plain_links(model: Model, status: Status) -> tuple[Link, ...]:
+    """The links for a contract that nothing has to hand on: the check, and which methods are effective."""
+    links = [check_link(model, status, None)]
+    for method in status.contract.methods if status.satisfied else ():
+        found = members.class_method(model.cls, method.name)
+        if found is None:
+            continue
+        owner, facts = found
+        from_contract = owner is method.owner
+        where = f"{owner.name}.{method.name}" + (" (the contract's own)" if from_contract else "")
+        does = "has no body: it gives None" if facts.stub else "is effective"
+        links.append(Link("method", None if facts.stub else True, owner.path, facts.line, f"{where} {does}"))
+    return tuple(links)
+
+
+def check_link(model: Model, status: Status, alternative: Alternative | None) -> Link:
     """Whether the class passes the checker, and why."""
     cls, contract = model.cls, status.contract
     checker = contract.checker or f"isinstance({contract.name})"
@@ -50,7 +74,7 @@ def check_link(model: Model, status: Status, alternative: Alternative) -> Link:
         return Link("check", True, cls.path, cls.line, f"{cls.name} passes {checker}: it {how}")
     if status.satisfied is None:
         return Link("check", None, cls.path, cls.line, f"whether {cls.name} passes {checker} is not known")
-    lacking = [m.method.name for m in alternative.outer.methods if m.how == "missing"]
+    lacking = [m.method.name for m in alternative.outer.methods if m.how == "missing"] if alternative else []
     names = ", ".join(lacking) if lacking else "members of the Protocol"
     detail = f"{cls.name} fails {checker}: it does not inherit {contract.name} and lacks {names}"
     return Link("check", False, cls.path, cls.line, detail)

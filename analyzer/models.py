@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from analyzer import construct, members
 from analyzer.chains import Chain, Follower, configures
@@ -12,11 +11,9 @@ from analyzer.contracts import Contract
 from analyzer.index import ClassInfo, Index
 from analyzer.inner import Inner, find_inner, generates, value_at, with_inner
 from analyzer.interpret import Machine
+from analyzer.records import Role, Verdict
 from analyzer.registry import Entry, Registry
 from analyzer.values import Arguments, ClassValue, Instance, options
-
-Role = Literal["wrapper", "text", "draft", "pooling", "other"]
-Verdict = Literal["works", "broken", "undeclared", "unsupported", "config-dependent", "unknown"]
 
 # A file of the model folders that holds none of these cannot define a wrapper that is not registered.
 WRAPPER_MARKS = (

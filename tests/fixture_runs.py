@@ -36,7 +36,7 @@ class Ran:
 
 
 def contract_of(tree: Tree) -> Contract:
-    return next(c for c in tree.report.contracts if c.name == CONTRACT)
+    return tree.read.contracts[CONTRACT]
 
 
 def job(tree: Tree, platform: str) -> tuple[dict[str, Any], list[Model]]:
@@ -69,7 +69,7 @@ def called_methods(tree: Tree) -> list[Any]:
     """Methods that the trees' own code calls, of all contracts."""
     return [
         m
-        for c in tree.report.contracts
+        for c in tree.read.contracts.values()
         for m in c.methods
         if m.name.startswith(("make_empty", "get_mamba", "set_aux", "get_eagle3"))
     ]
@@ -91,7 +91,7 @@ def configurations(tree: Tree, model: Model) -> Iterator[dict[str, Any]]:
     """For a model around another: one for each text model that a checkpoint can name; else only its own."""
     source = "".join((tree.root / path).read_text() for path in {cls.path for cls in model.cls.own_mro})
     tokens = {name: 7 for name in IMAGE_TOKENS if re.search(rf"config\W+{name}", source)}
-    texts = [m for m in tree.report.models if m.role == "text" and m.architectures and not m.becomes]
+    texts = [m for m in tree.read.models if m.role == "text" and m.architectures and not m.becomes]
     inside = [m for m in texts if m.cls.path != model.cls.path] if model.inner or model.becomes else [model]
     for text in inside:
         yield {
@@ -139,10 +139,10 @@ def differences(tree: Tree, outcome: Outcome, *, strict: bool = True) -> list[st
         outcome: of one model that was built.
         strict: whether it counts as a disagreement that the analysis does not know.
     """
-    model = next(m for m in tree.report.models if m.cls.key == outcome["class"])
+    model = next(m for m in tree.read.models if m.cls.key == outcome["class"])
     status = model.statuses[CONTRACT]
     alternative = matching(status, outcome)
-    said = {c.checker: model.statuses[c.name].satisfied for c in tree.report.contracts if c.checker}
+    said = {c.checker: model.statuses[c.name].satisfied for c in tree.read.contracts.values() if c.checker}
     if alternative is not None:
         said[status.contract.checker or ""] = alternative.outer.satisfied
     found = [

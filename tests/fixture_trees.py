@@ -9,10 +9,11 @@ from pathlib import Path
 from textwrap import dedent
 
 from analyzer import engine
+from analyzer.audit import Audit
 from analyzer.checkout import open_checkout
-from analyzer.engine import Report
 from analyzer.findings import Finding
 from analyzer.models import Model
+from analyzer.records import Report
 from rules import all_rules
 from rules._rule import Case
 
@@ -81,10 +82,12 @@ class Tree:
     root: Path
     generation: str
     path: str = ""
+    read: Audit = field(init=False)
     report: Report = field(init=False)
 
     def __post_init__(self) -> None:
-        self.report = audit(self.root)
+        self.read = engine.read_checkout(open_checkout(self.root))
+        self.report = engine.judge(self.read, all_rules())
 
     @property
     def findings(self) -> list[Finding]:
@@ -94,7 +97,7 @@ class Tree:
     @property
     def models(self) -> list[Model]:
         """Those of the case's own file; all where there is no case."""
-        return [m for m in self.report.models if m.cls.path == self.path or not self.path]
+        return [m for m in self.read.models if m.cls.path == self.path or not self.path]
 
 
 class Trees:

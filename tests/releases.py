@@ -6,7 +6,8 @@ from functools import cache, lru_cache
 
 from analyzer.audit import Audit
 from analyzer.checkout import Checkout, open_checkout
-from analyzer.engine import Report, audit, read_checkout
+from analyzer.engine import judge, read_checkout
+from analyzer.records import Report
 from analyzer.release import default_cache_dir, fetch_release
 from rules import all_rules
 
@@ -26,4 +27,4 @@ def read(version: str) -> Audit:
 @cache
 def report(version: str) -> Report:
     """The whole audit of a release."""
-    return audit(checkout(version), all_rules())
+    return judge(read(version), all_rules())

@@ -22,7 +22,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         frozenset,
         (
             {"findings", "lower", "mro", "scan"},
-            {"facts", "source"},
+            {"facts", "records", "source"},
             {"extract", "checkout"},
             {"index", "installed", "release"},
             {"registry", "values", "usage"},
@@ -35,6 +35,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
             {"audit"},
             {"repair"},
             {"evidence"},
+            {"survey"},
             {"engine"},
             {"fix", "report"},
             {"commands"},

@@ -19,8 +19,8 @@ from click.testing import CliRunner
 from analyzer import source
 from analyzer.checkout import CheckoutError, open_checkout
 from analyzer.cli import cli
-from analyzer.engine import EngineError, Report
-from analyzer.models import Status
+from analyzer.engine import EngineError
+from analyzer.records import Report, StatusRecord
 from rules import all_rules
 from tests.fixture_trees import MODELS, add_case, audit, copy_tree
 
@@ -72,7 +72,7 @@ class Odd:
     def audit(self) -> Report:
         report = audit(self.root)
         assert [f.code for f in report.findings if f.cls == FAULTY_CLASS] == ["VC001"]
-        assert not {m.cls.name for m in report.models if m.cls.path.endswith("alpha.py")} ^ {
+        assert not {m.name for m in report.models if m.at.path.endswith("alpha.py")} ^ {
             "AlphaForCausalLM",
             "AlphaEmbeddingModel",
         }
@@ -94,8 +94,8 @@ def odd(tmp_path: Path) -> Odd:
     return tree
 
 
-def status_of(report: Report, name: str = "Odd") -> Status:
-    model = next(m for m in report.models if m.cls.name == name)
+def status_of(report: Report, name: str = "Odd") -> StatusRecord:
+    model = next(m for m in report.models if m.name == name)
     return model.statuses["SupportsEagle3"]
 
 
@@ -241,7 +241,7 @@ def test_links_that_lead_nowhere_or_in_a_circle_do_not_stop_the_walk(odd: Odd) -
     (models / "dangling.py").symlink_to(models / "nowhere.py")
     report = odd.write(wrapper())
     assert [d.path for d in report.diagnostics] == [f"{MODELS}/dangling.py", f"{MODELS}/self"]
-    paths = [m.cls.path for m in report.models]
+    paths = [m.at.path for m in report.models]
     assert not any("/again/" in path or "/up/" in path for path in paths)
 
 
@@ -488,7 +488,7 @@ def test_rows_of_strange_forms_are_passed_over(odd: Odd) -> None:
     )
     report = odd.write(wrapper())
     assert not report.diagnostics
-    assert next(m for m in report.models if m.cls.name == "Odd").architectures == ("A", "OddForCausalLM")
+    assert next(m for m in report.models if m.name == "Odd").architectures == ("A", "OddForCausalLM")
 
 
 # -- the process -----------------------------------------------------------------------------------

@@ -14,9 +14,10 @@ import pytest
 
 from analyzer.audit import Audit
 from analyzer.checkout import open_checkout
-from analyzer.engine import Report, audit, read_checkout
+from analyzer.engine import audit, read_checkout
 from analyzer.findings import Finding, RemoveMethod, RenameMethod, ReplaceMethod
 from analyzer.fix import Plan, plan_fixes, write_plan
+from analyzer.records import Report
 from rules import all_rules
 from tests import releases
 

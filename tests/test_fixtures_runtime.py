@@ -167,5 +167,5 @@ def judge_repair(finding: Finding, ran: Ran) -> None:
 
 def concerned(finding: Finding, tree: Tree, outcome: Outcome) -> bool:
     """Whether a finding is on the class of an object or on one that it inherits from."""
-    made = next(m for m in tree.report.models if m.cls.key == outcome["class"])
+    made = next(m for m in tree.read.models if m.cls.key == outcome["class"])
     return finding.cls in {cls.key for cls in made.cls.own_mro}

@@ -107,7 +107,7 @@ def test_what_is_said_of_a_changed_wrapper(
     shutil.copytree(TREE, tmp_path / "tree")
     (tmp_path / "tree" / WRAPPER).write_text(source)
     report = audit(open_checkout(tmp_path / "tree"), all_rules())
-    model = next(m for m in report.models if m.cls.name == CLASS)
+    model = next(m for m in report.models if m.name == CLASS)
     found = {(f.code, f.fix.safety) for f in report.findings if f.cls.endswith(f".{CLASS}") and f.code != "VC012"}
     assert (model.statuses["SupportsEagle3"].verdict, found) == (verdict, findings)
 

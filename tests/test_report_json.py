@@ -12,7 +12,8 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from analyzer.checkout import open_checkout
-from analyzer.engine import Report, audit
+from analyzer.engine import audit
+from analyzer.records import Report
 from analyzer.report import json
 from rules import all_rules
 from tests import releases

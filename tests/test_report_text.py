@@ -15,8 +15,9 @@ import pytest
 from rich.console import Console
 
 from analyzer.checkout import open_checkout
-from analyzer.engine import Report, audit
+from analyzer.engine import audit
 from analyzer.findings import Finding, Fix, Link, Position
+from analyzer.records import Report
 from analyzer.report import layout, text
 from rules import all_rules
 from tests import releases

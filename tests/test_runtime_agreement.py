@@ -60,4 +60,4 @@ def test_no_serving_class_is_broken_without_a_finding(version: str) -> None:
     named = {a for f in report.findings if f.code in faults and f.contract == "SupportsEagle3" for a in f.architectures}
     for model in report.models:
         if model.serves and model.architectures and model.statuses["SupportsEagle3"].verdict == "broken":
-            assert named & set(model.architectures), model.cls.key
+            assert named & set(model.architectures), model.cls

@@ -16,7 +16,7 @@ from analyzer.commands.selection import select_rules
 
 if TYPE_CHECKING:
     from analyzer.checkout import Checkout
-    from analyzer.engine import Report
+    from analyzer.records import Report
     from rules._rule import Rule
 
 EXAMPLES = """

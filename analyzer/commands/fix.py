@@ -14,9 +14,9 @@ from analyzer.commands.failure import CLEAN, FINDINGS
 from analyzer.commands.selection import did_you_mean, select_rules
 
 if TYPE_CHECKING:
-    from analyzer.engine import Report
     from analyzer.findings import Finding
     from analyzer.fix import Plan
+    from analyzer.records import Report
 
 EXAMPLES = """
 \b
@@ -93,7 +93,7 @@ def fix(
 def _of_classes(report: Report, classes: Sequence[str]) -> list[Finding]:
     """The findings on some classes; all unless any are named."""
     known = {name for f in report.findings for name in _names(f.cls)}
-    known |= {name for m in report.models for name in _names(m.cls.key)}
+    known |= {name for m in report.models for name in _names(m.cls)}
     for name in classes:
         if name not in known:
             hint = did_you_mean(name, known, "vllm-contracts audit --format json lists the models")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analyzer.engine import Report
+from analyzer.records import Report
 from analyzer.report.layout import clean
 
 

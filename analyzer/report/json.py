@@ -6,11 +6,8 @@ import json
 from typing import Any
 
 import analyzer
-from analyzer.contracts import Contract
-from analyzer.engine import Report
 from analyzer.findings import Finding
-from analyzer.inner import Inner
-from analyzer.models import Alternative, Model, Status
+from analyzer.records import ContractRecord, InnerRecord, ModelRecord, Report, StatusRecord
 
 SCHEMA = 1
 TOOL = "vllm-contracts"
@@ -59,7 +56,7 @@ def _render_value(value: object) -> str:
     return "[\n  " + ",\n  ".join(map(json.dumps, value)) + "\n ]"
 
 
-def _contract(contract: Contract) -> Record:
+def _contract(contract: ContractRecord) -> Record:
     return {
         "name": contract.name,
         "checker": contract.checker,
@@ -72,51 +69,35 @@ def _contract(contract: Contract) -> Record:
 # -- models ----------------------------------------------------------------------------------------
 
 
-def _model(model: Model) -> Record:
+def _model(model: ModelRecord) -> Record:
     return {
-        "class": model.cls.key,
-        "path": model.cls.path,
-        "line": model.cls.line,
+        "class": model.cls,
+        "path": model.at.path,
+        "line": model.at.line,
         "architectures": list(model.architectures),
         "role": model.role,
-        "inner": [_inner(model, inner) for inner in model.inner],
+        "inner": [_inner(inner) for inner in model.inner],
         "contracts": {name: _status(status) for name, status in model.statuses.items()},
     }
 
 
-def _inner(model: Model, inner: Inner) -> Record:
+def _inner(inner: InnerRecord) -> Record:
     record: Record = {
         "attribute": inner.attribute,
-        "class": inner.cls.key if inner.cls is not None else None,
+        "class": inner.cls,
         "resolution": inner.resolution,
-        "decoder": _decoder(model, inner),
-        "path": inner.site.path if inner.site is not None else "",
-        "line": inner.site.line if inner.site is not None else 0,
+        "decoder": inner.decoder,
+        "path": inner.at.path if inner.at is not None else "",
+        "line": inner.at.line if inner.at is not None else 0,
     }
     return {**record, "reason": inner.reason} if inner.reason else record
 
 
-def _decoder(model: Model, inner: Inner) -> str | None:
-    """The class that holds the layers of one possible inner model; None where that is not known."""
-    if inner.cls is None:
-        return None
-    for status in model.statuses.values():
-        for alternative in status.alternatives:
-            if alternative.inner is inner and (decoder := _holder(alternative)):
-                return decoder
-    return None
-
-
-def _holder(alternative: Alternative) -> str | None:
-    chains = (alternative.own, alternative.outer, alternative.repaired)
-    return next((c.holder.cls.key for c in chains if c is not None and c.holder is not None), None)
-
-
-def _status(status: Status) -> Record:
+def _status(status: StatusRecord) -> Record:
     record: Record = {
         "declared": status.declared,
         "satisfied": status.satisfied is True,
-        "verdict": "unknown" if status.satisfied is None else status.verdict,
+        "verdict": status.verdict,
     }
     return {**record, "reason": status.reason} if status.reason else record
 

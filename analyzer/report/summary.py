@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import get_args
 
-from analyzer.contracts import Contract
-from analyzer.engine import Report
-from analyzer.models import Model, Status, Verdict
+from analyzer.records import VERDICTS, ContractRecord, ModelRecord, Report, StatusRecord
 from analyzer.report.layout import clean, plural, wrap
 
 Part = tuple[str, str]
@@ -52,9 +49,9 @@ def _seen(report: Report) -> str:
     return "; ".join(parts)
 
 
-def _told(report: Report) -> list[Contract]:
+def _told(report: Report) -> list[ContractRecord]:
     """The contracts that say most: those that wrappers have to hand on, else those with findings."""
-    handed_on = {s.contract.name for m in report.models for s in m.statuses.values() if s.alternatives}
+    handed_on = {name for m in report.models for name, s in m.statuses.items() if s.handed_on}
     names = handed_on or {f.contract for f in report.findings}
     return [c for c in report.contracts if c.name in names]
 
@@ -62,11 +59,11 @@ def _told(report: Report) -> list[Contract]:
 # -- verdicts --------------------------------------------------------------------------------------
 
 
-def _verdicts(models: list[Model], contract: Contract) -> Iterator[list[Part]]:
+def _verdicts(models: list[ModelRecord], contract: ContractRecord) -> Iterator[list[Part]]:
     counts = Counter((m.role, m.statuses[contract.name].verdict) for m in models)
     present = {role for role, _ in counts}
     columns = [role for role in _ASKED if role in present]
-    rows = [v for v in get_args(Verdict) if any(counts[role, v] for role in columns)]
+    rows = [v for v in VERDICTS if any(counts[role, v] for role in columns)]
     first = max(16, len(contract.name))
     heads = "".join(f"{_ASKED[role]:>13}" for role in columns)
     yield [(f"  {contract.name:<{first}}", _BOLD), (heads, "dim")]
@@ -75,7 +72,7 @@ def _verdicts(models: list[Model], contract: Contract) -> Iterator[list[Part]]:
         yield [(f"    {verdict:<{first - 2}}{numbers}", _PLAIN)]
 
 
-def _unresolved(models: list[Model], contract: Contract, width: int) -> Iterator[list[Part]]:
+def _unresolved(models: list[ModelRecord], contract: ContractRecord, width: int) -> Iterator[list[Part]]:
     reasons = Counter(_reason(status) for m in models if (status := m.statuses[contract.name]).verdict == "unknown")
     if not reasons:
         yield [("    every verdict is known", _PLAIN)]
@@ -92,7 +89,7 @@ def _unresolved(models: list[Model], contract: Contract, width: int) -> Iterator
         yield [(f"    {rest:>5}   of other reasons; --format json has them all", _PLAIN)]
 
 
-def _reason(status: Status) -> str:
+def _reason(status: StatusRecord) -> str:
     return clean(status.reason) or "the checker's answer depends on what is not known"
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from rich.console import Console
 from rich.text import Text
 
-from analyzer.engine import Report
 from analyzer.findings import SEVERITIES, Finding, Link
+from analyzer.records import Report
 from analyzer.report.layout import NARROWEST, WIDEST, Glyphs, clean, glyphs_for, plural, wrap
 from analyzer.report.summary import summary
 

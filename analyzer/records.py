@@ -1,0 +1,185 @@
+"""The result of an audit as plain data: what renderers, comparisons and the cache work on.
+
+Nothing here refers to the index or the interpreter, so a report from the cache is as good as a fresh one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, get_args
+
+from analyzer.findings import Diagnostic, Finding, Link, Position
+
+Role = Literal["wrapper", "text", "draft", "pooling", "other"]
+Verdict = Literal["works", "broken", "undeclared", "unsupported", "config-dependent", "unknown"]
+
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+
+@dataclass(frozen=True)
+class GateRecord:
+    """A place outside the models that asks for a contract.
+
+    Args:
+        member: the checker or the method that it calls.
+        at: where.
+        subject: the object that it asks: ``outer model``, ``inner model``, ``class`` or ``unwrapped``.
+        text: the call as the source writes it.
+        error: the message raised where a check fails, as far as it is constant.
+        function: the function that it stands in.
+        checks: whether it tests the contract on an object that may be a wrapper, so that a wrapper has to pass.
+    """
+
+    member: str
+    at: Position
+    subject: str
+    text: str
+    error: str = ""
+    function: str = ""
+    checks: bool = False
+
+
+@dataclass(frozen=True)
+class MethodRecord:
+    """A method that a contract names; ``default`` is ``stub`` or ``working``."""
+
+    name: str
+    signature: str
+    default: str
+    at: Position
+
+
+@dataclass(frozen=True)
+class ContractRecord:
+    """A contract as this checkout has it.
+
+    Args:
+        members: the names that structural conformance needs.
+        checker: the function that tests it; None where there is none.
+        check: ``isinstance`` or ``flag``.
+        delegated: whether it configures the decoder, so that a wrapper has to hand it on.
+        gates: who asks for it, by place.
+    """
+
+    name: str
+    at: Position
+    members: tuple[str, ...]
+    methods: tuple[MethodRecord, ...]
+    checker: str | None = None
+    check: str = "isinstance"
+    delegated: bool = False
+    gates: tuple[GateRecord, ...] = ()
+
+    @property
+    def checks(self) -> tuple[GateRecord, ...]:
+        """The gates that a wrapper has to pass."""
+        return tuple(gate for gate in self.gates if gate.checks)
+
+
+@dataclass(frozen=True)
+class InnerRecord:
+    """One possibility for an inner model; see :class:`analyzer.inner.Inner`.
+
+    ``decoder`` is the class that holds the layers, ``at`` the call that builds it, both None where not known.
+    """
+
+    attribute: str
+    cls: str | None
+    resolution: str
+    decoder: str | None = None
+    at: Position | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class ChainRecord:
+    """The steps from the check to the decoder for one possibility of the inner model, named by ``case``.
+
+    The gates are the contract's own and not repeated here.
+    """
+
+    case: str
+    links: tuple[Link, ...]
+
+
+@dataclass(frozen=True)
+class StatusRecord:
+    """How one model stands to one contract; ``satisfied`` is what the checker returns, None where unknown.
+
+    ``handed_on`` tells whether the contract was followed to the decoder, and is not only a check.
+    """
+
+    declared: bool
+    satisfied: bool | None
+    verdict: Verdict
+    reason: str = ""
+    handed_on: bool = False
+    chains: tuple[ChainRecord, ...] = ()
+
+
+@dataclass(frozen=True)
+class ModelRecord:
+    """A model class.
+
+    Args:
+        cls: dotted name.
+        at: its ``class`` statement.
+        architectures: registered names that it serves.
+        role: see :class:`analyzer.models.Model`.
+        serves: whether it generates for a user.
+        becomes: classes that its own ``__new__`` makes instead of itself.
+    """
+
+    cls: str
+    at: Position
+    architectures: tuple[str, ...]
+    role: Role
+    serves: bool
+    inner: tuple[InnerRecord, ...] = ()
+    becomes: tuple[str, ...] = ()
+    statuses: dict[str, StatusRecord] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.cls.rpartition(".")[2]
+
+
+@dataclass(frozen=True)
+class TreeRecord:
+    """A checkout: the folder that holds the package, absolute, and the version, None where the tree does not tell."""
+
+    root: Path
+    version: str | None
+
+
+@dataclass
+class Report:
+    """The result of an audit.
+
+    Args:
+        checkout: the tree.
+        files_seen: Python files of the model folders.
+        files_parsed: files that were parsed.
+        contracts: in source order.
+        models: by place.
+        findings: sorted by place.
+        diagnostics: input that could not be used.
+    """
+
+    checkout: TreeRecord
+    files_seen: int
+    files_parsed: int
+    contracts: list[ContractRecord]
+    models: list[ModelRecord]
+    findings: list[Finding]
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    @property
+    def failing(self) -> bool:
+        """Whether the run counts as having findings: information alone never does."""
+        return any(f.severity != "info" for f in self.findings)
+
+    def contract(self, name: str) -> ContractRecord | None:
+        """A contract by name."""
+        return next((c for c in self.contracts if c.name == name), None)

@@ -1,0 +1,141 @@
+"""An audit as records: what is handed to renderers, comparisons and the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from analyzer import evidence
+from analyzer.audit import Audit
+from analyzer.contracts import Contract
+from analyzer.findings import Finding, Position
+from analyzer.index import ClassInfo
+from analyzer.inner import Inner
+from analyzer.models import Alternative, Model, Status, is_delegated
+from analyzer.records import (
+    ChainRecord,
+    ContractRecord,
+    GateRecord,
+    InnerRecord,
+    MethodRecord,
+    ModelRecord,
+    Report,
+    StatusRecord,
+    TreeRecord,
+)
+
+
+def survey(audit: Audit, findings: Sequence[Finding]) -> Report:
+    """The records of an audit.
+
+    Args:
+        audit: what was read.
+        findings: of the rules, in any order.
+    """
+    checkout = audit.checkout
+    return Report(
+        checkout=TreeRecord(checkout.root, checkout.version),
+        files_seen=sum(len(checkout.python_files(root)) for root in checkout.model_roots),
+        files_parsed=audit.index.files_parsed,
+        contracts=[_contract(audit, contract) for contract in audit.contracts.values()],
+        models=[model_record(audit, model) for model in audit.models],
+        findings=sorted(findings, key=lambda f: f.sort_key),
+        diagnostics=audit.diagnostics,
+    )
+
+
+def _at(cls: ClassInfo) -> Position:
+    return Position(cls.path, cls.facts.line, cls.facts.column)
+
+
+def _contract(audit: Audit, contract: Contract) -> ContractRecord:
+    checks = audit.checks(contract)
+    return ContractRecord(
+        name=contract.name,
+        at=_at(contract.cls),
+        members=tuple(contract.members),
+        methods=tuple(
+            MethodRecord(m.name, m.signature, m.default, Position(m.owner.path, m.facts.line, m.facts.column))
+            for m in contract.methods
+        ),
+        checker=contract.checker,
+        check=contract.check,
+        delegated=is_delegated(contract),
+        gates=tuple(
+            GateRecord(g.member, Position(g.path, g.line), g.subject, g.text, g.error, g.function, g in checks)
+            for g in audit.consumers.of(contract.name)
+        ),
+    )
+
+
+# -- models ----------------------------------------------------------------------------------------
+
+
+def model_record(audit: Audit, model: Model) -> ModelRecord:
+    """One model with all its statuses."""
+    return ModelRecord(
+        cls=model.cls.key,
+        at=_at(model.cls),
+        architectures=model.architectures,
+        role=model.role,
+        serves=model.serves,
+        inner=tuple(_inner(model, inner) for inner in model.inner),
+        becomes=tuple(cls.key for cls in model.becomes),
+        statuses={name: status_record(audit, model, status) for name, status in model.statuses.items()},
+    )
+
+
+def _inner(model: Model, inner: Inner) -> InnerRecord:
+    return InnerRecord(
+        attribute=inner.attribute,
+        cls=inner.cls.key if inner.cls is not None else None,
+        resolution=inner.resolution,
+        decoder=_decoder(model, inner),
+        at=Position(inner.site.path, inner.site.line, inner.site.column + 1) if inner.site is not None else None,
+        reason=inner.reason,
+    )
+
+
+def _decoder(model: Model, inner: Inner) -> str | None:
+    """The class that holds the layers of one possible inner model; None where that is not known."""
+    if inner.cls is None:
+        return None
+    for status in model.statuses.values():
+        for alternative in status.alternatives:
+            if alternative.inner is inner and (decoder := _holder(alternative)):
+                return decoder
+    return None
+
+
+def _holder(alternative: Alternative) -> str | None:
+    chains = (alternative.own, alternative.outer, alternative.repaired)
+    return next((c.holder.cls.key for c in chains if c is not None and c.holder is not None), None)
+
+
+def status_record(audit: Audit, model: Model, status: Status) -> StatusRecord:
+    """How one model stands to one contract, with its chains."""
+    return StatusRecord(
+        declared=status.declared,
+        satisfied=status.satisfied,
+        verdict="unknown" if status.satisfied is None else status.verdict,
+        reason=status.reason,
+        handed_on=bool(status.alternatives),
+        chains=tuple(_chains(audit, model, status)),
+    )
+
+
+def _chains(audit: Audit, model: Model, status: Status) -> list[ChainRecord]:
+    if not status.alternatives:
+        return [ChainRecord("", evidence.plain_links(model, status))]
+    return [
+        ChainRecord(_case(alternative), evidence.model_links(audit, model, status, alternative))
+        for alternative in status.alternatives
+    ]
+
+
+def _case(alternative: Alternative) -> str:
+    """Which inner model a chain is for; empty where the model has none."""
+    if alternative.inner is None:
+        return ""
+    if alternative.cls is None:
+        return "the inner model is not known"
+    return f"self.{alternative.inner.attribute} is {alternative.cls.name}"
