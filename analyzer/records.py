@@ -41,6 +41,35 @@ class GateRecord:
 
 
 @dataclass(frozen=True)
+class AllowListRecord:
+    """Strings of which a configuration's model type has to hold one; see :class:`analyzer.dispatch.AllowList`."""
+
+    contract: str
+    at: Position
+    items: tuple[str, ...]
+    subject: str
+    error: str
+
+
+@dataclass(frozen=True)
+class ArmRecord:
+    """A branch of a dispatch on class names; without names it is the last one, for every other class."""
+
+    at: Position
+    names: tuple[str, ...]
+    reads: str
+
+
+@dataclass(frozen=True)
+class NameGateRecord:
+    """A consumer that compares the outer class's name with strings; ``arms`` in source order, the last branch too."""
+
+    at: Position
+    function: str
+    arms: tuple[ArmRecord, ...]
+
+
+@dataclass(frozen=True)
 class MethodRecord:
     """A method that a contract names; ``default`` is ``stub`` or ``working``."""
 
@@ -163,6 +192,7 @@ class Report:
         files_parsed: files that were parsed.
         contracts: in source order.
         models: by place.
+        allow_lists, name_gates: consumers that dispatch on a model's type or class name.
         findings: sorted by place.
         diagnostics: input that could not be used.
     """
@@ -173,6 +203,8 @@ class Report:
     contracts: list[ContractRecord]
     models: list[ModelRecord]
     findings: list[Finding]
+    allow_lists: list[AllowListRecord] = field(default_factory=list)
+    name_gates: list[NameGateRecord] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
     @property

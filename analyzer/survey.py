@@ -7,17 +7,21 @@ from collections.abc import Sequence
 from analyzer import evidence
 from analyzer.audit import Audit
 from analyzer.contracts import Contract
+from analyzer.dispatch import NameGate
 from analyzer.findings import Finding, Position
 from analyzer.index import ClassInfo
 from analyzer.inner import Inner
 from analyzer.models import Alternative, Model, Status, is_delegated
 from analyzer.records import (
+    AllowListRecord,
+    ArmRecord,
     ChainRecord,
     ContractRecord,
     GateRecord,
     InnerRecord,
     MethodRecord,
     ModelRecord,
+    NameGateRecord,
     Report,
     StatusRecord,
     TreeRecord,
@@ -39,6 +43,11 @@ def survey(audit: Audit, findings: Sequence[Finding]) -> Report:
         contracts=[_contract(audit, contract) for contract in audit.contracts.values()],
         models=[model_record(audit, model) for model in audit.models],
         findings=sorted(findings, key=lambda f: f.sort_key),
+        allow_lists=[
+            AllowListRecord(a.contract, Position(a.path, a.line), a.items, a.subject, a.error)
+            for a in audit.consumers.allow_lists
+        ],
+        name_gates=[_name_gate(gate) for gate in audit.consumers.name_gates],
         diagnostics=audit.diagnostics,
     )
 
@@ -64,6 +73,15 @@ def _contract(audit: Audit, contract: Contract) -> ContractRecord:
             GateRecord(g.member, Position(g.path, g.line), g.subject, g.text, g.error, g.function, g in checks)
             for g in audit.consumers.of(contract.name)
         ),
+    )
+
+
+def _name_gate(gate: NameGate) -> NameGateRecord:
+    arms = [*gate.arms, *([gate.otherwise] if gate.otherwise is not None else [])]
+    return NameGateRecord(
+        Position(gate.path, gate.line),
+        gate.function,
+        tuple(ArmRecord(Position(gate.path, arm.line), arm.names, arm.reads) for arm in arms),
     )
 
 
