@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from analyzer.findings import Diagnostic
+from analyzer.problems import InputError
 from analyzer.source import Listing, Source, is_file, parse, read_source
 
 PACKAGE = "vllm"
@@ -38,7 +39,7 @@ _SDIST_NAME = re.compile(r"vllm[-_](\d[0-9A-Za-z.+!]*)")
 _DESCRIBED = re.compile(r"v?(\d[0-9A-Za-z.]*)-(\d+)-g([0-9a-f]+)")
 
 
-class CheckoutError(Exception):
+class CheckoutError(InputError):
     """A folder is no checkout; the message is one line for the user and says what to type."""
 
 
@@ -144,6 +145,11 @@ class Checkout:
         if start not in self._listings:
             self._listings[start] = Listing(start)
         return self._listings[start].files
+
+    def folders(self) -> tuple[Path, ...]:
+        """The folders of the package in which :meth:`python_files` looks."""
+        self.python_files()
+        return tuple(self._listings[self.package].folders)
 
     @property
     def walk_diagnostics(self) -> tuple[Diagnostic, ...]:

@@ -11,6 +11,7 @@ import click
 
 import analyzer
 from analyzer.commands.audit import audit
+from analyzer.commands.cache import cache
 from analyzer.commands.explain import explain
 from analyzer.commands.failure import CLEAN, FAILED, INTERRUPTED, one_line
 from analyzer.commands.fix import fix
@@ -53,6 +54,7 @@ def cli(context: click.Context) -> None:
 cli.add_command(audit)
 cli.add_command(fix)
 cli.add_command(explain)
+cli.add_command(cache)
 
 
 def main(args: Sequence[str] | None = None) -> int:

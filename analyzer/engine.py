@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import gc
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from analyzer.audit import Audit
@@ -16,6 +16,7 @@ from analyzer.gates import find_consumers
 from analyzer.index import Index
 from analyzer.interpret import Machine
 from analyzer.models import WRAPPER_MARKS, ModelSet
+from analyzer.problems import InputError
 from analyzer.records import Report
 from analyzer.registry import read_registry
 from analyzer.scan import files_with
@@ -33,7 +34,7 @@ class Checks(Protocol):
         ...
 
 
-class EngineError(Exception):
+class EngineError(InputError):
     """The checkout cannot be audited at all; one line for the user."""
 
 
@@ -53,12 +54,7 @@ def read_checkout(checkout: Checkout, wanted: Sequence[str] = ()) -> Audit:
     if not contracts:
         why = index.diagnostics[0].message if index.diagnostics else "it defines no Protocol"
         raise EngineError(f"{checkout.rel(checkout.interfaces_path)} cannot be used: {why}")
-    for name in wanted:
-        if name not in contracts:
-            near = difflib.get_close_matches(name.lower(), [c.lower() for c in contracts], n=1)
-            meant = next((f"; did you mean {c}?" for c in contracts if c.lower() in near), "")
-            known = f"; it has {', '.join(sorted(contracts))}"
-            raise EngineError(f"this checkout has no contract {name}{meant or known}")
+    require_contracts(contracts, wanted)
     registry = read_registry(index)
     machine = Machine(index, registry)
     files = [path for root in checkout.model_roots for path in checkout.python_files(root)]
@@ -68,6 +64,24 @@ def read_checkout(checkout: Checkout, wanted: Sequence[str] = ()) -> Audit:
     consumers = find_consumers(checkout, contracts, names)
     diagnostics = {*index.diagnostics, *registry.problems(), *consumers.diagnostics, *checkout.walk_diagnostics}
     return Audit(checkout, index, registry, contracts, consumers, model_set, sorted(diagnostics))
+
+
+def require_contracts(contracts: Collection[str], wanted: Sequence[str]) -> None:
+    """Refuse names that no contract of the checkout has.
+
+    Args:
+        contracts: the names that there are.
+        wanted: those that somebody asks for.
+
+    Raises:
+        EngineError: for the first that there is not, with the nearest.
+    """
+    for name in wanted:
+        if name not in contracts:
+            near = difflib.get_close_matches(name.lower(), [c.lower() for c in contracts], n=1)
+            meant = next((f"; did you mean {c}?" for c in contracts if c.lower() in near), "")
+            known = f"; it has {', '.join(sorted(contracts))}"
+            raise EngineError(f"this checkout has no contract {name}{meant or known}")
 
 
 def _without_collection(checkout: Checkout, wanted: Sequence[str]) -> Audit:

@@ -136,7 +136,8 @@ class ChainRecord:
 class StatusRecord:
     """How one model stands to one contract; ``satisfied`` is what the checker returns, None where unknown.
 
-    ``handed_on`` tells whether the contract was followed to the decoder, and is not only a check.
+    ``handed_on`` tells whether the contract was followed to the decoder, and is not only a check; one that is only
+    a check has a chain where the model passes it, with the methods that are effective.
     """
 
     declared: bool

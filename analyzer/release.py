@@ -28,6 +28,7 @@ from typing import IO, TypeAlias
 import platformdirs
 
 from analyzer.checkout import PACKAGE
+from analyzer.problems import InputError
 from analyzer.source import is_file
 
 if sys.platform != "win32":
@@ -73,7 +74,7 @@ _METADATA = ("METADATA", "RECORD", "WHEEL", "LICENSE", "NOTICE")
 _TEMPORARY = ".fetch-"
 
 
-class ReleaseError(Exception):
+class ReleaseError(InputError):
     """A release cannot be had; the message is one line for the user."""
 
 

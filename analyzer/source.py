@@ -157,6 +157,7 @@ class Listing:
 
     Attributes:
         files: the regular ``.py`` files, sorted by path.
+        folders: those that were listed, or should have been.
         problems: what had to be left out, with the reason: unreadable folders, pipes named like modules,
             dangling links.
     """
@@ -164,6 +165,7 @@ class Listing:
     def __init__(self, start: Path) -> None:
         self._found: list[Path] = []
         self._links: list[Path] = []
+        self.folders: list[Path] = []
         self._seen = {_identity(folder) for folder in start.resolve().parents}
         self.problems: list[tuple[Path, str]] = []
         self._read(start)
@@ -187,6 +189,7 @@ class Listing:
                 if _identity(folder) in self._seen:
                     continue
                 self._seen.add(_identity(folder))
+                self.folders.append(folder)
                 with os.scandir(folder) as entries:
                     listed = sorted(entries, key=lambda entry: entry.name)
             except OSError as error:

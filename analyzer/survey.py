@@ -143,6 +143,8 @@ def status_record(audit: Audit, model: Model, status: Status) -> StatusRecord:
 
 def _chains(audit: Audit, model: Model, status: Status) -> list[ChainRecord]:
     if not status.alternatives:
+        if status.satisfied is False:  # nothing to tell that the status does not say
+            return []
         return [ChainRecord("", evidence.plain_links(model, status))]
     return [
         ChainRecord(_case(alternative), evidence.model_links(audit, model, status, alternative))

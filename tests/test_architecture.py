@@ -21,10 +21,10 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     map(
         frozenset,
         (
-            {"findings", "lower", "mro", "scan"},
+            {"findings", "lower", "mro", "problems", "scan"},
             {"facts", "records", "source"},
-            {"extract", "checkout"},
-            {"index", "installed", "release"},
+            {"codec", "extract", "checkout"},
+            {"cache", "index", "installed", "release"},
             {"registry", "values", "usage"},
             {"frames", "members", "compare"},
             {"binding", "builtin_calls", "calls", "construct", "evaluate"}

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from analyzer.commands import output
-from analyzer.commands.failure import CLEAN, FINDINGS, Failure
-from analyzer.commands.progress import fetching, working
+from analyzer.commands.failure import CLEAN, FINDINGS
 from analyzer.commands.selection import select_rules
+from analyzer.commands.tree import cache_options, failing_in_one_line, open_tree, run_audit, tree_of
 
 if TYPE_CHECKING:
-    from analyzer.checkout import Checkout
     from analyzer.records import Report
-    from rules._rule import Rule
 
 EXAMPLES = """
 \b
@@ -66,6 +62,7 @@ Exit codes:
     show_default=True,
     help="The least severity of a finding that makes the exit code 1.",
 )
+@cache_options
 @click.pass_context
 def audit(
     context: click.Context,
@@ -78,6 +75,8 @@ def audit(
     ignore: tuple[str, ...],
     contract: tuple[str, ...],
     fail_on: str,
+    cache_dir: Path | None,
+    no_cache: bool,
 ) -> None:
     """Report which models cannot use a feature that their inner model has, and why.
 
@@ -88,51 +87,11 @@ def audit(
         raise click.UsageError("give one of PATH, --release and --python")
     rules = select_rules(select, ignore)
     with failing_in_one_line():
-        report = run_audit(open_tree(path, release, python), rules, contract)
+        tree = tree_of(open_tree(path, release, python, cache_dir), no_cache=no_cache, cache_dir=cache_dir)
+        report = run_audit(tree, rules, contract)
         text = render(report, form, to_file=target is not None)
     _deliver(text, target)
     context.exit(FINDINGS if _fails(report, fail_on) else CLEAN)
-
-
-@contextmanager
-def failing_in_one_line() -> Iterator[None]:
-    """Turn the errors that the earlier stages have for users into one line."""
-    from analyzer.checkout import CheckoutError
-    from analyzer.engine import EngineError
-    from analyzer.release import ReleaseError
-
-    try:
-        yield
-    except (CheckoutError, EngineError, ReleaseError) as error:
-        raise Failure(str(error)) from error
-
-
-def open_tree(path: Path | None, release: str | None = None, python: Path | None = None) -> Checkout:
-    """The tree that a command line names: a folder, a release, or what is installed.
-
-    Raises:
-        CheckoutError, ReleaseError: there is none.
-    """
-    from analyzer.checkout import open_checkout
-    from analyzer.installed import find_installed
-    from analyzer.release import default_cache_dir, fetch_release
-
-    if release is not None:
-        with fetching(release) as progress:
-            path = fetch_release(release, cache_dir=default_cache_dir(), progress=progress)
-    return open_checkout(path if path is not None else find_installed(python))
-
-
-def run_audit(checkout: Checkout, rules: Sequence[Rule], contracts: Sequence[str] = ()) -> Report:
-    """Audit a tree, showing that something is going on.
-
-    Raises:
-        EngineError: it cannot be audited.
-    """
-    from analyzer import engine
-
-    with working(f"reading vLLM {checkout.version or ''}"):
-        return engine.audit(checkout, rules, contracts=contracts)
 
 
 def render(report: Report, form: str, *, to_file: bool) -> str:

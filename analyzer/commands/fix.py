@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from analyzer.commands import output
-from analyzer.commands.audit import failing_in_one_line, open_tree, run_audit
 from analyzer.commands.failure import CLEAN, FINDINGS
 from analyzer.commands.selection import did_you_mean, select_rules
+from analyzer.commands.tree import cache_options, failing_in_one_line, open_tree, run_audit, tree_of
 
 if TYPE_CHECKING:
     from analyzer.findings import Finding
@@ -47,6 +47,7 @@ WIDTH = 80
 @click.option("--class", "classes", metavar="NAME", multiple=True, help="Only this class, with or without its module.")
 @click.option("--contract", metavar="NAME", multiple=True, help="Only this contract, such as SupportsEagle3.")
 @click.option("--break-hard-links", is_flag=True, help="Also write files that have other names.")
+@cache_options
 @click.pass_context
 def fix(
     context: click.Context,
@@ -60,6 +61,8 @@ def fix(
     classes: tuple[str, ...],
     contract: tuple[str, ...],
     break_hard_links: bool,
+    cache_dir: Path | None,
+    no_cache: bool,
 ) -> None:
     """Repair what the audit of a tree finds: the safe fixes, or with --unsafe-fixes all.
 
@@ -70,7 +73,7 @@ def fix(
         raise click.UsageError("--interactive writes what you agree to; it goes with neither --diff nor --check")
     rules = select_rules(select, ignore)
     with failing_in_one_line():
-        report = run_audit(open_tree(path), rules, contract)
+        report = run_audit(tree_of(open_tree(path), no_cache=no_cache, cache_dir=cache_dir), rules, contract)
     findings = _of_classes(report, classes)
     allowed = ("safe", "unsafe") if unsafe_fixes else ("safe",)
     wanted = [f for f in findings if f.fix.edits and f.fix.safety in allowed]

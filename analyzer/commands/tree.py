@@ -1,0 +1,168 @@
+"""The tree that a command works on: which one, and its report, from the cache where it is known already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from analyzer.commands.failure import Failure, one_line
+from analyzer.commands.progress import fetching, working
+from analyzer.problems import InputError
+
+if TYPE_CHECKING:
+    from analyzer.cache import Cache, State
+    from analyzer.checkout import Checkout
+    from analyzer.records import Report
+    from rules._rule import Rule
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def cache_options(command: F) -> F:
+    """``--no-cache`` and ``--cache-dir``, for commands that read a tree."""
+    command = click.option("--no-cache", is_flag=True, help="Read everything anew, and keep nothing.")(command)
+    return click.option(
+        "--cache-dir",
+        metavar="FOLDER",
+        type=click.Path(path_type=Path),
+        help="Where results and releases are kept; vllm-contracts cache path says where by default.",
+    )(command)
+
+
+@contextmanager
+def failing_in_one_line() -> Iterator[None]:
+    """Turn the errors that the earlier stages have for users into one line."""
+    try:
+        yield
+    except InputError as error:
+        raise Failure(str(error)) from error
+
+
+def open_tree(
+    path: Path | None, release: str | None = None, python: Path | None = None, cache_dir: Path | None = None
+) -> Checkout:
+    """The tree that a command line names: a folder, a release, or what is installed.
+
+    Raises:
+        CheckoutError, ReleaseError: there is none.
+    """
+    from analyzer.checkout import open_checkout
+
+    if release is not None:
+        from analyzer.release import fetch_release
+
+        with fetching(release) as progress:
+            path = fetch_release(release, cache_dir=_folder(cache_dir), progress=progress)
+    if path is None:
+        from analyzer.installed import find_installed
+
+        path = find_installed(python)
+    return open_checkout(path)
+
+
+def _folder(cache_dir: Path | None) -> Path:
+    if cache_dir is not None:
+        return cache_dir
+    from analyzer.release import default_cache_dir
+
+    return default_cache_dir()
+
+
+@dataclass
+class Tree:
+    """A checkout and what is known of it.
+
+    Args:
+        checkout: an opened tree.
+        cache: its results; None to do without.
+    """
+
+    checkout: Checkout
+    cache: Cache | None
+
+    @cached_property
+    def state(self) -> State | None:
+        """What the tree holds; None without a cache."""
+        return self.cache.state() if self.cache is not None else None
+
+    def known(self, product: str, make: Callable[[], bytes]) -> bytes:
+        """A result that depends on nothing but the tree and ``product``; made where it is not known yet."""
+        if self.cache is None or self.state is None:
+            return make()
+        found = self.cache.load(self.state, product)
+        if found is None:
+            found = make()
+            self.cache.store(self.state, product, found)
+        return found
+
+    def report(self) -> Report:
+        """The audit with all rules on all contracts.
+
+        Raises:
+            EngineError: the tree cannot be audited.
+        """
+        from analyzer import codec
+        from analyzer.records import Report, TreeRecord
+
+        fresh: list[Report] = []
+
+        def make() -> bytes:
+            fresh.append(self._audit())
+            return codec.encode(fresh[0])
+
+        if self.cache is None:
+            return self._audit()
+        data = self.known("report", make)
+        if fresh:
+            return fresh[0]
+        try:
+            report = codec.decode(data, Report)
+        except codec.CodecError:  # its checksum is right: written by something that is not this tool
+            return self._audit()
+        return replace(report, checkout=TreeRecord(self.checkout.root, self.checkout.version))
+
+    def _audit(self) -> Report:
+        from analyzer import engine
+        from rules import all_rules
+
+        with working(f"reading vLLM {self.checkout.version or ''}"):
+            return engine.audit(self.checkout, all_rules())
+
+
+def tree_of(checkout: Checkout, *, no_cache: bool = False, cache_dir: Path | None = None) -> Tree:
+    """A checkout with its part of the cache.
+
+    Args:
+        checkout: an opened tree.
+        no_cache, cache_dir: the options of the same names.
+    """
+    if no_cache:
+        return Tree(checkout, None)
+    from analyzer.cache import Cache
+
+    return Tree(checkout, Cache(_folder(cache_dir), checkout, _warn))
+
+
+def _warn(message: str) -> None:
+    click.echo(f"warning: {one_line(message)}", err=True)
+
+
+def run_audit(tree: Tree, rules: Sequence[Rule], contracts: Sequence[str] = ()) -> Report:
+    """The report of a tree, reduced to some rules and contracts.
+
+    Raises:
+        EngineError: the tree cannot be audited, or has no contract of a name.
+    """
+    from analyzer.engine import require_contracts
+
+    report = tree.report()
+    require_contracts([c.name for c in report.contracts], contracts)
+    codes = {rule.code for rule in rules}
+    kept = [f for f in report.findings if f.code in codes and (not contracts or f.contract in contracts)]
+    return replace(report, findings=kept)
