@@ -20,6 +20,7 @@ from analyzer.values import (
     OneOf,
     Opaque,
     Partial,
+    Sized,
     Table,
     Value,
     is_module,
@@ -155,11 +156,21 @@ def _len(machine: Machine, arguments: Arguments, frame: Frame, line: int) -> Val
     value = arguments.positional[0] if arguments.positional else None
     if isinstance(value, Collection) and value.complete:
         return Const(len(value.items), value.deep_taint)
+    if isinstance(value, Sized | Collection) and value.length is not None:
+        return Const(value.length, value.taint)
     if isinstance(value, Instance) and machine.strict and not _may_have_len(value):
         raise machine.fail("TypeError", f"object of type {value.cls.name!r} has no len()", frame, line)
     if isinstance(value, ForwardResult):  # hidden states and auxiliary states
         return Const(value.part + 1)
     return None
+
+
+def _range(machine: Machine, arguments: Arguments, frame: Frame, line: int) -> Value | None:
+    del machine, frame, line
+    given = [a.value for a in arguments.positional if isinstance(a, Const) and isinstance(a.value, int)]
+    if not given or len(given) != len(arguments.positional) or len(given) > 3 or given[2:] == [0]:
+        return None
+    return Sized("range(…)", len(range(*given)))
 
 
 def _may_have_len(value: Instance) -> bool:
@@ -216,6 +227,7 @@ _BUILTINS: dict[str, Builtin] = {
     "callable": _callable,
     "type": _type,
     "len": _len,
+    "range": _range,
     "list": _sequence("list"),
     "tuple": _sequence("tuple"),
     "set": _sequence("set"),

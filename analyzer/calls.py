@@ -3,7 +3,8 @@
 The helpers of vLLM that are not followed but known are functions, never classes:
 ``init_vllm_registered_model`` and ``initialize_model`` (vllm/model_executor/models/utils.py and
 model_loader/utils.py: build what the registry has for an architecture, or ``model_class``),
-``with_hf_config`` (vllm/config: a configuration for an inner model), ``supports_kw`` (whether a callable takes a
+``with_hf_config`` (vllm/config: a configuration for an inner model), ``make_layers`` (vllm/model_executor/models/
+utils.py: the modules of this pipeline stage), ``supports_kw`` (whether a callable takes a
 keyword) and ``common_prefix`` (vllm/utils).
 """
 
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from analyzer import builtin_calls, construct, evaluate, members
 from analyzer.binding import bind
+from analyzer.checkpoint import Keys, view
 from analyzer.facts import FunctionFacts
 from analyzer.frames import Frame
 from analyzer.lower import Expr, walk
@@ -32,6 +34,7 @@ from analyzer.values import (
     Opaque,
     Partial,
     Site,
+    Sized,
     Super,
     Value,
     one_of,
@@ -146,6 +149,10 @@ def _external(
         return arguments.positional[1]
     if callee.last == "partial" and arguments.positional:
         return Partial(arguments.positional[0], arguments.positional[1:], arguments.keywords)
+    if callee.last == "ModuleList" and len(arguments.positional) == 1:
+        given = arguments.positional[0]
+        if isinstance(given, Collection) and not given.complete and given.length is not None:
+            return Sized("ModuleList(…)", given.length)
     if callee.last == "__init__":
         return Const(None)
     if callee.last == "__new__" and arguments.positional and isinstance(arguments.positional[0], ClassValue):
@@ -159,11 +166,21 @@ def _external(
 def _known(machine: Machine, name: str, arguments: Arguments, site: Site | None) -> Value | None:
     if name in BUILDERS and site is not None:
         return _registered(machine, arguments, site)
+    if name == "make_layers":
+        return _layers(arguments)
     if name == "supports_kw":
         return _supports_kw(arguments)
     if name == "common_prefix":
         return _common_prefix(arguments)
     return None
+
+
+def _layers(arguments: Arguments) -> Value | None:
+    """``make_layers(number, …)`` gives the first and the last index of this stage, and the modules."""
+    number = arguments.get("num_hidden_layers", 0)
+    if not isinstance(number, Const) or type(number.value) is not int or number.value < 0:
+        return None
+    return Collection("tuple", [Opaque("start_layer"), Opaque("end_layer"), Sized("layers", number.value)])
 
 
 def _config_view(callee: Value, arguments: Arguments) -> Value:
@@ -176,8 +193,9 @@ def _config_view(callee: Value, arguments: Arguments) -> Value:
 def _registered(machine: Machine, arguments: Arguments, site: Site) -> Value:
     """An inner model from the registry: by ``model_class``, by architectures, or chosen by the config."""
     cls = arguments.get("model_class")
+    keys = _keys(machine, arguments)
     if isinstance(cls, ClassValue):
-        return construct.instantiate(machine, cls.cls, Arguments(), site)
+        return construct.instantiate(machine, cls.cls, _inside(keys), site)
     architectures = arguments.get("architectures")
     view = arguments.get("vllm_config", 0)
     config = arguments.get("hf_config")
@@ -185,12 +203,38 @@ def _registered(machine: Machine, arguments: Arguments, site: Site) -> Value:
     if config is None and isinstance(view, ConfigView):
         text = view.text
         architectures = architectures or view.architectures
-    if architectures is None:
-        return machine.new_chosen(text, site)
-    return one_of(_by_architectures(machine, option, text, site) for option in options(architectures))
+    if architectures is None or (isinstance(architectures, Const) and architectures.value is None):
+        named = _named(machine, keys) if keys is not None else ()
+        if not named:
+            return machine.new_chosen(text, site)
+        architectures = Collection("list", [Const(name) for name in named])
+    return one_of(_by_architectures(machine, option, text, site, keys) for option in options(architectures))
 
 
-def _by_architectures(machine: Machine, names: Value, text: str, site: Site) -> Value:
+def _keys(machine: Machine, arguments: Arguments) -> Keys | None:
+    """Where the checkpoint's configuration of an inner model stands; None without one, or where that is not known."""
+    if machine.checkpoint is None:
+        return None
+    config, given = arguments.get("hf_config"), arguments.get("vllm_config", 0)
+    asked = given if config is None or (isinstance(config, Const) and config.value is None) else config
+    return machine.checkpoint.keys_of(asked.text) if isinstance(asked, Opaque | ConfigView) else None
+
+
+def _inside(keys: Keys | None) -> Arguments:
+    """What an inner model is given: its own part of the checkpoint's configuration."""
+    return Arguments(keywords={"vllm_config": Opaque(view(keys))}) if keys else Arguments()
+
+
+def _named(machine: Machine, keys: Keys) -> tuple[str, ...]:
+    """The architectures that the checkpoint gives for an inner model, by their names or by the model's type."""
+    assert machine.checkpoint is not None
+    named = machine.checkpoint.architectures(keys)
+    if named or not keys:  # the outer model's own architectures are not those of what it builds
+        return named if keys else ()
+    return machine.registry.for_model_type(machine.checkpoint.model_type(keys))
+
+
+def _by_architectures(machine: Machine, names: Value, text: str, site: Site, keys: Keys | None) -> Value:
     if isinstance(names, Const) and names.value is None:
         return machine.new_chosen(text, site)
     constants = [i.value for i in names.items if isinstance(i, Const)] if isinstance(names, Collection) else []
@@ -199,7 +243,7 @@ def _by_architectures(machine: Machine, names: Value, text: str, site: Site) -> 
     for name in constants:
         classes = machine.registry.classes(str(name))
         if classes:
-            made = [construct.instantiate(machine, cls, Arguments(), site) for cls in classes]
+            made = [construct.instantiate(machine, cls, _inside(keys), site) for cls in classes]
             for value in made:
                 for option in options(value):
                     if isinstance(option, Instance):

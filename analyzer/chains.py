@@ -45,7 +45,7 @@ class MethodResult:
 
     ``how``: ``works``; ``missing`` (no such attribute); ``stub`` (the effective method, of the object or of the
     inner model that it delegates to, has no body); ``fails`` (raises ``failure``); ``refuses`` (cannot be called as
-    the contract says); ``no-effect`` (runs, and stores nothing); ``unknown``.
+    the contract says); ``no-effect`` (runs, and stores nothing); ``unknown``.  ``gives`` is what it returns.
     """
 
     method: ContractMethod
@@ -58,6 +58,7 @@ class MethodResult:
     stub_of: ClassInfo | None = None
     stub_facts: FunctionFacts | None = None
     reason: str = ""
+    gives: Value | None = None
 
     @property
     def from_contract(self) -> bool:
@@ -220,7 +221,7 @@ class Follower:
         return MethodResult(method, "unknown", reason=reason or f"{method.name} is set on the object")
 
     def _judge(self, result: MethodResult, outcome: Outcome, configuring: bool) -> MethodResult:
-        result.failure = outcome.failure
+        result.failure, result.gives = outcome.failure, outcome.value
         result.possible = next(iter(outcome.possible_failures), None)
         stub = next((c for c in outcome.called if c.function.stub == "returns-none"), None)
         if outcome.failure is not None:

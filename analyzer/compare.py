@@ -1,7 +1,9 @@
-"""Comparisons of values: decided where both sides are known."""
+"""Comparisons of values, and arithmetic on whole numbers: decided where both sides are known."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import add, floordiv, mul, sub
 from typing import Any
 
 from analyzer.values import (
@@ -81,3 +83,16 @@ def _contains(container: Value, wanted: Value) -> bool | None:
     if isinstance(container, Table) and container.complete and isinstance(wanted, Const):
         return wanted.value in container.pairs
     return None
+
+
+_ARITHMETIC: dict[str, Callable[[int, int], int]] = {"Add": add, "Sub": sub, "Mult": mul, "FloorDiv": floordiv}
+
+
+def calculate(op: str, left: Value, right: Value) -> Const | None:
+    """The result of an operation on whole numbers; None for anything else."""
+    if not isinstance(left, Const) or not isinstance(right, Const) or op not in _ARITHMETIC:
+        return None
+    one, two = left.value, right.value
+    if type(one) is not int or type(two) is not int or (op == "FloorDiv" and two == 0):
+        return None
+    return Const(_ARITHMETIC[op](one, two), left.taint | right.taint)

@@ -21,6 +21,7 @@ from analyzer.values import (
     ModuleValue,
     OneOf,
     Opaque,
+    Sized,
     Table,
     Taint,
     Value,
@@ -346,6 +347,8 @@ def _comp(machine: Machine, expr: Expr, frame: Frame) -> Value:
         made = evaluate(machine, part, frame)
         result = Collection("list", [made] if not isinstance(made, Opaque) else [], complete=False)
         result.taint = taint_of([sequence, made, *tests])
+        if isinstance(sequence, Sized) and not conditions:
+            result.length = sequence.length
         return result
     finally:
         frame.env = env
@@ -360,7 +363,8 @@ def _bin(machine: Machine, expr: Expr, frame: Frame) -> Value:
         return result
     if op == "BitOr" and isinstance(one, ClassValue | ExternalRef) and isinstance(two, ClassValue | ExternalRef):
         return Collection("tuple", [one, two])
-    return Opaque("", taint=taint_of([one, two]))
+    number = compare.calculate(op, one, two)
+    return Opaque("", taint=taint_of([one, two])) if number is None else number
 
 
 def _star(machine: Machine, expr: Expr, frame: Frame) -> Value:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from analyzer import binding, calls, construct, evaluate, statements
+from analyzer.checkpoint import Checkpoint
 from analyzer.facts import ModuleFacts
 from analyzer.frames import FALLS, LEAVES, LOOPS, Called, Frame, Outcome, Raised, Store
 from analyzer.index import Index
@@ -46,9 +47,11 @@ class Machine:
     Args:
         index: the checkout's names.
         registry: the checkout's architectures.
+        checkpoint: decides what its configuration decides; None to leave that open.
     """
 
-    def __init__(self, index: Index, registry: Registry) -> None:
+    def __init__(self, index: Index, registry: Registry, checkpoint: Checkpoint | None = None) -> None:
+        self.checkpoint = checkpoint
         self.index = index
         self.registry = registry
         self.templates: dict[tuple[object, ...], Value] = {}

@@ -118,7 +118,8 @@ class ModelSet:
     Args:
         index, registry, machine: the earlier stages.
         contracts: by name.
-        wrapper_files: files of the model folders that may define wrappers that are not registered.
+        wrapper_modules: modules of the model folders that may define wrappers that are not registered.
+        only: architectures, to look at no other model; ``capture_attributes`` are then those that a whole run found.
     """
 
     def __init__(
@@ -128,22 +129,25 @@ class ModelSet:
         machine: Machine,
         contracts: dict[str, Contract],
         wrapper_modules: Sequence[str],
+        *,
+        only: Sequence[str] | None = None,
+        capture_attributes: dict[str, set[str]] | None = None,
     ) -> None:
         self.index, self.registry, self.machine, self.contracts = index, registry, machine, contracts
         self.follower = Follower(machine)
         self.models: dict[str, Model] = {}
         self.supporters: dict[str, list[tuple[ClassInfo, int]]] = {}
-        self.capture_attributes: dict[str, set[str]] = {}
+        self.capture_attributes = capture_attributes or {}
         self._own: dict[tuple[ClassInfo, str], Chain] = {}
         self._probes: dict[ClassInfo, Instance] = {}  # objects that are only looked at, never changed
-        self._collect(wrapper_modules)
+        self._collect(registry.architectures_of(only), wrapper_modules)
         for contract in contracts.values():
             self._evaluate(contract)
 
     # -- which classes -----------------------------------------------------------------------------
 
-    def _collect(self, wrapper_modules: Sequence[str]) -> None:
-        for key, entries in self.registry.architectures_of().items():
+    def _collect(self, registered: dict[str, list[Entry]], wrapper_modules: Sequence[str]) -> None:
+        for key, entries in registered.items():
             cls = self.index.class_by_key(key)
             assert cls is not None
             becomes = self._dispatched(cls)
@@ -307,7 +311,7 @@ class ModelSet:
             owners = tuple(m.from_contract for m in chain.methods)
             kinds.setdefault((owners, chain.holder.trail, chain.attribute), []).append(model.cls)
         self.supporters[contract.name] = [(classes[0], len(classes)) for classes in kinds.values()]
-        self.capture_attributes[contract.name] = attributes
+        self.capture_attributes.setdefault(contract.name, attributes)
 
     def _reconsider(self, status: Status, model: Model) -> None:
         """A model that does not declare the contract although its decoder captures."""

@@ -11,6 +11,7 @@ from types import GeneratorType
 from typing import TYPE_CHECKING
 
 from analyzer import construct, evaluate, members
+from analyzer.checkpoint import MISSING
 from analyzer.facts import AttributeFacts, FunctionFacts
 from analyzer.frames import Frame, Raised
 from analyzer.index import ClassInfo
@@ -63,6 +64,9 @@ def get(machine: Machine, owner: Value, name: str, frame: Frame, line: int) -> V
         return BuiltinMethod(owner, name)
     if isinstance(owner, Opaque | ConfigView | ChosenModel):
         text = f"{owner.text}.{name}" if owner.text else name
+        known = _of_checkpoint(machine, text) if machine.checkpoint is not None else None
+        if known is not None:
+            return known
         return Opaque(text, getattr(owner, "reason", ""), owner.taint)
     if isinstance(owner, ForwardResult):
         if not hasattr(tuple, name):
@@ -71,6 +75,18 @@ def get(machine: Machine, owner: Value, name: str, frame: Frame, line: int) -> V
     if isinstance(owner, Function | Partial):
         return Opaque(name)
     return Opaque(name, taint=taint_of([owner]))
+
+
+def _of_checkpoint(machine: Machine, text: str) -> Value | None:
+    """What the checkpoint's configuration says, where the text asks for something that it holds."""
+    assert machine.checkpoint is not None
+    keys = machine.checkpoint.keys_of(text)
+    found = machine.checkpoint.at(keys) if keys else MISSING
+    if isinstance(found, str | int | float) or found is None:
+        return Const(found)
+    if isinstance(found, list) and all(isinstance(item, str | int | float) for item in found):
+        return Collection("list", [Const(item) for item in found])
+    return None
 
 
 _KINDS: dict[str, tuple[type, ...]] = {"list": (list, GeneratorType), "tuple": (tuple,), "set": (set, frozenset)}

@@ -7,6 +7,7 @@ absolute (the ``vllm.models`` layout).  What a table is for is read from its nam
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -73,6 +74,19 @@ class Registry:
             self.unresolved[architecture] = reasons[0] if reasons else f"{entry.module} does not define {entry.cls}"
         return classes
 
+    def for_model_type(self, model_type: str) -> tuple[str, ...]:
+        """Text models whose architecture is a model type's, written as transformers writes both.
+
+        vLLM asks transformers' ``MODEL_FOR_CAUSAL_LM_MAPPING_NAMES`` where a configuration names no architecture;
+        that table keeps to this form, but for the suffix ``_text`` of a multimodal model's text part.
+        """
+        wanted = model_type.removesuffix("_text").replace("_", "").replace("-", "").lower()
+        return tuple(
+            name
+            for name, rows in self.entries.items()
+            if wanted and name.removesuffix("ForCausalLM").lower() == wanted and rows[-1].use == "text"
+        )
+
     def problems(self) -> list[Diagnostic]:
         """What of the tables could not be used: no tables at all, architectures whose class was not found."""
         path = self.index.checkout.rel(self.index.checkout.registry_path)
@@ -84,10 +98,16 @@ class Registry:
             if name in self.entries
         ]
 
-    def architectures_of(self) -> dict[str, list[Entry]]:
-        """Entries by the key of the class that serves them."""
+    def architectures_of(self, only: Sequence[str] | None = None) -> dict[str, list[Entry]]:
+        """Entries by the key of the class that serves them.
+
+        Args:
+            only: these architectures; all unless given.
+        """
         out: dict[str, list[Entry]] = {}
         for architecture, rows in self.entries.items():
+            if only is not None and architecture not in only:
+                continue
             for cls in self.classes(architecture):
                 out.setdefault(cls.key, []).extend(rows)
         return out

@@ -13,6 +13,7 @@ from analyzer.values import (
     ChosenModel,
     ClassValue,
     Collection,
+    ConfigView,
     Const,
     ExternalRef,
     ForwardResult,
@@ -49,6 +50,8 @@ def has(machine: Machine, value: Value, name: str, frame: Frame, line: int) -> b
             seen.add(None if isinstance(found, Opaque) and found.reason and name not in _own(option) else True)
         elif isinstance(option, ChosenModel) and name in machine.model_members:
             seen.add(True)
+        elif isinstance(option, Opaque | ConfigView):
+            seen.add(None if isinstance(found, Opaque) else True)  # a checkpoint's configuration has it
         else:
             seen.add(True if isinstance(option, Collection | ModuleValue) else None)
     return seen.pop() if len(seen) == 1 else None

@@ -34,6 +34,14 @@ class Opaque(Value):
         return f"Opaque({self.text!r})"
 
 
+class Sized(Opaque):
+    """A sequence of unknown items and known length: the layers of a checkpoint, ``range(8)``."""
+
+    def __init__(self, text: str, length: int) -> None:
+        super().__init__(text)
+        self.length = length
+
+
 class Const(Value):
     """A literal."""
 
@@ -49,6 +57,7 @@ class Collection(Value):
 
     def __init__(self, kind: str, items: Iterable[Value] = (), *, complete: bool = True, empty_global: bool = False):
         self.kind, self.items, self.complete = kind, list(items), complete
+        self.length: int | None = None  # where the items are not known
         self.empty_global = empty_global
 
     @property
@@ -269,6 +278,8 @@ def _steering(value: Value) -> str:
         return repr(value.value)
     if isinstance(value, Function):
         return f"{value.module.module}.{value.facts.name}:{value.facts.line}"
+    if isinstance(value, Opaque) and value.text.startswith("vllm_config["):  # an inner model of a checkpoint
+        return value.text
     if isinstance(value, ConfigView):
         return repr(value.architectures and options(value.architectures))
     return ""

@@ -23,7 +23,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         (
             {"findings", "lower", "mro", "problems", "scan"},
             {"facts", "records", "source"},
-            {"codec", "extract", "checkout"},
+            {"checkpoint", "codec", "extract", "checkout"},
             {"cache", "index", "installed", "release"},
             {"registry", "values", "usage"},
             {"frames", "members", "compare"},
