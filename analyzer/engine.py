@@ -10,9 +10,10 @@ from typing import Protocol
 
 from analyzer.audit import Audit
 from analyzer.checkout import Checkout
-from analyzer.contracts import read_contracts
+from analyzer.checkpoint import Checkpoint
+from analyzer.contracts import Contract, read_contracts
 from analyzer.findings import Finding
-from analyzer.gates import find_consumers
+from analyzer.gates import Consumers, find_consumers
 from analyzer.index import Index
 from analyzer.interpret import Machine
 from analyzer.models import WRAPPER_MARKS, ModelSet
@@ -48,13 +49,7 @@ def read_checkout(checkout: Checkout, wanted: Sequence[str] = ()) -> Audit:
     Raises:
         EngineError: the interfaces module cannot be read, or has no contract of a wanted name.
     """
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION))
-    index = Index(checkout)
-    contracts = read_contracts(index, checkout)
-    if not contracts:
-        why = index.diagnostics[0].message if index.diagnostics else "it defines no Protocol"
-        raise EngineError(f"{checkout.rel(checkout.interfaces_path)} cannot be used: {why}")
-    require_contracts(contracts, wanted)
+    index, contracts = _contracts(checkout, wanted)
     registry = read_registry(index)
     machine = Machine(index, registry)
     files = [path for root in checkout.model_roots for path in checkout.python_files(root)]
@@ -64,6 +59,44 @@ def read_checkout(checkout: Checkout, wanted: Sequence[str] = ()) -> Audit:
     consumers = find_consumers(checkout, contracts, names)
     diagnostics = {*index.diagnostics, *registry.problems(), *consumers.diagnostics, *checkout.walk_diagnostics}
     return Audit(checkout, index, registry, contracts, consumers, model_set, sorted(diagnostics))
+
+
+def _contracts(checkout: Checkout, wanted: Sequence[str]) -> tuple[Index, dict[str, Contract]]:
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION))
+    index = Index(checkout)
+    contracts = read_contracts(index, checkout)
+    if not contracts:
+        why = index.diagnostics[0].message if index.diagnostics else "it defines no Protocol"
+        raise EngineError(f"{checkout.rel(checkout.interfaces_path)} cannot be used: {why}")
+    require_contracts(contracts, wanted)
+    return index, contracts
+
+
+def read_model(
+    checkout: Checkout, architectures: Sequence[str], checkpoint: Checkpoint, contract: str, kept_in: Sequence[str]
+) -> Audit:
+    """Some models on one contract, with what a checkpoint's configuration decides.
+
+    Args:
+        checkout: an opened tree.
+        architectures: registered names; nothing else is looked at.
+        checkpoint: the configuration.
+        contract: the name of one of the tree's contracts.
+        kept_in: see :class:`analyzer.records.ContractRecord`: what a whole run found.
+
+    Returns:
+        An audit without consumers: those do not depend on the checkpoint.
+
+    Raises:
+        EngineError: the interfaces module cannot be read, or has no such contract.
+    """
+    index, contracts = _contracts(checkout, [contract])
+    registry = read_registry(index)
+    machine = Machine(index, registry, checkpoint)
+    wanted = {contract: contracts[contract]}
+    known = {contract: set(kept_in)}
+    model_set = ModelSet(index, registry, machine, wanted, (), only=architectures, capture_attributes=known)
+    return Audit(checkout, index, registry, wanted, Consumers(), model_set, sorted(set(index.diagnostics)))
 
 
 def require_contracts(contracts: Collection[str], wanted: Sequence[str]) -> None:

@@ -9,7 +9,9 @@ from analyzer.audit import Audit
 from analyzer.chains import Chain, MethodResult
 from analyzer.contracts import Contract
 from analyzer.findings import Link
+from analyzer.inner import value_at
 from analyzer.models import Alternative, Model, Status
+from analyzer.values import Instance, options
 
 
 def chain_links(
@@ -119,6 +121,24 @@ def method_link(result: MethodResult, *, once_declared: bool = False) -> Link:
     if once_declared and result.owner is result.method.owner:
         return replace(link, detail=f"once declared, {link.detail}")
     return link
+
+
+def unreached_links(audit: Audit, chain: Chain, alternative: Alternative) -> list[Link]:
+    """The decoder of a model that no method of the contract reaches, where it stands in its usual place."""
+    at = alternative.inner.attribute if alternative.inner is not None else ""
+    attributes = sorted(audit.model_set.capture_attributes.get(chain.contract.name, ()))
+    for place in (f"{at}.model" if at else "model", at):
+        decoder = value_at(audit.model_set.machine, chain.root, place) if place and attributes else None
+        for option in options(decoder) if decoder is not None else ():
+            if isinstance(option, Instance) and members.class_method(option.cls, "forward") is not None:
+                capture = audit.model_set.follower.captures(option, attributes[0])
+                cls, owner = option.cls, capture.owner or option.cls
+                where = f"the decoder is self.{place} ({cls.name})"
+                return [
+                    Link("decoder", True, cls.path, cls.line, where),
+                    Link("capture", capture.ok, owner.path, capture.line, capture.detail),
+                ]
+    return []
 
 
 def _method_link(result: MethodResult) -> Link:

@@ -88,6 +88,7 @@ class ContractRecord:
         checker: the function that tests it; None where there is none.
         check: ``isinstance`` or ``flag``.
         delegated: whether it configures the decoder, so that a wrapper has to hand it on.
+        kept_in: the attributes of decoders under which supporting models keep what it configures.
         gates: who asks for it, by place.
     """
 
@@ -98,6 +99,7 @@ class ContractRecord:
     checker: str | None = None
     check: str = "isinstance"
     delegated: bool = False
+    kept_in: tuple[str, ...] = ()
     gates: tuple[GateRecord, ...] = ()
 
     @property
@@ -136,6 +138,7 @@ class ChainRecord:
 class StatusRecord:
     """How one model stands to one contract; ``satisfied`` is what the checker returns, None where unknown.
 
+    ``consumers`` are allow-lists and dispatches on the class's name that stand before and behind the check.
     ``handed_on`` tells whether the contract was followed to the decoder, and is not only a check; one that is only
     a check has a chain where the model passes it, with the methods that are effective.
     """
@@ -146,6 +149,7 @@ class StatusRecord:
     reason: str = ""
     handed_on: bool = False
     chains: tuple[ChainRecord, ...] = ()
+    consumers: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True)

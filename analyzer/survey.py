@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from analyzer import evidence
 from analyzer.audit import Audit
+from analyzer.consumers import consumer_links
 from analyzer.contracts import Contract
 from analyzer.dispatch import NameGate
-from analyzer.findings import Finding, Position
+from analyzer.findings import Finding, Link, Position
 from analyzer.index import ClassInfo
 from analyzer.inner import Inner
 from analyzer.models import Alternative, Model, Status, is_delegated
@@ -69,6 +70,7 @@ def _contract(audit: Audit, contract: Contract) -> ContractRecord:
         checker=contract.checker,
         check=contract.check,
         delegated=is_delegated(contract),
+        kept_in=tuple(sorted(audit.model_set.capture_attributes.get(contract.name, ()))),
         gates=tuple(
             GateRecord(g.member, Position(g.path, g.line), g.subject, g.text, g.error, g.function, g in checks)
             for g in audit.consumers.of(contract.name)
@@ -138,6 +140,7 @@ def status_record(audit: Audit, model: Model, status: Status) -> StatusRecord:
         reason=status.reason,
         handed_on=bool(status.alternatives),
         chains=tuple(_chains(audit, model, status)),
+        consumers=consumer_links(audit, model, status) if status.alternatives else (),
     )
 
 
@@ -146,10 +149,17 @@ def _chains(audit: Audit, model: Model, status: Status) -> list[ChainRecord]:
         if status.satisfied is False:  # nothing to tell that the status does not say
             return []
         return [ChainRecord("", evidence.plain_links(model, status))]
-    return [
-        ChainRecord(_case(alternative), evidence.model_links(audit, model, status, alternative))
-        for alternative in status.alternatives
-    ]
+    return [ChainRecord(_case(a), _links(audit, model, status, a)) for a in status.alternatives]
+
+
+def _links(audit: Audit, model: Model, status: Status, alternative: Alternative) -> tuple[Link, ...]:
+    """The chain from the check on; of a class that fails it, as it would be if it declared the contract."""
+    repaired = status.verdict == "undeclared"
+    links = evidence.model_links(audit, model, status, alternative, repaired=repaired)
+    if any(link.link == "decoder" for link in links):
+        return links
+    chain = alternative.repaired if repaired else alternative.outer
+    return (*links, *evidence.unreached_links(audit, chain, alternative))
 
 
 def _case(alternative: Alternative) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from analyzer.audit import Audit
+from analyzer.consumers import TypeAnswer, text_model, type_answer
 from analyzer.contracts import Contract
 from analyzer.dispatch import AllowList
 from analyzer.findings import AddListItem, Finding, Fix, GateUse, Link
-from analyzer.index import ClassInfo
 from analyzer.models import Model, Status
 from rules._rule import Case, Rule
 
@@ -110,27 +109,25 @@ class ConfigGate(Rule):
             contract = audit.contracts[gate.contract]
             for model in audit.serving:
                 status = audit.status(model, contract)
-                text = _text_model(model, status)
+                text = text_model(model, status) if _ready(status) else None
                 if text is None:
                     continue
-                given, guessed = model_types(audit, text, model.cls)
-                if not any(_allowed(c, gate.items) for c in (*given, *guessed)):
-                    yield self._report(audit, contract, gate, model, (*given, *guessed)[0], certain=bool(given))
+                answer = type_answer(audit, gate, text, model.cls)
+                if not answer.ok:
+                    yield self._report(audit, contract, gate, model, answer)
 
-    def _report(
-        self, audit: Audit, contract: Contract, gate: AllowList, model: Model, model_type: str, *, certain: bool
-    ) -> Finding:
+    def _report(self, audit: Audit, contract: Contract, gate: AllowList, model: Model, answer: TypeAnswer) -> Finding:
         cls = model.cls
         listed = ", ".join(gate.items)
         return self.finding(
             contract,
             cls,
             audit.position(cls),
-            f"{cls.name}: its model type, {_shown(model_type, certain)}, holds none of the strings that the "
+            f"{cls.name}: its model type, {answer.shown}, holds none of the strings that the "
             f"allow-list asks for ({listed}), although the rest of the chain supports {contract.name}",
             architectures=model.architectures,
             confidence="config-dependent",
-            fix=_fix(gate, model_type, certain),
+            fix=_fix(gate, answer),
             chain=(
                 Link("config", False, gate.path, gate.line, f"asks {gate.subject} for one of {listed}"),
                 Link("check", True, cls.path, cls.line, f"{cls.name} passes {contract.checker}"),
@@ -139,53 +136,16 @@ class ConfigGate(Rule):
         )
 
 
-def _text_model(model: Model, status: Status) -> ClassInfo | None:
-    """The class whose configuration is asked, for a model that works or can be repaired but for the list."""
+def _ready(status: Status) -> bool:
+    """Whether a model works, or can be repaired, but for the list."""
     if status.verdict == "undeclared":  # it would work once its declaration is repaired
-        if not all((a.own or a.repaired).ok or a.repaired.capture for a in status.alternatives):
-            return None
-    elif status.verdict != "works":
-        return None
-    if not model.inner:
-        return model.cls if model.role == "text" else None
-    classes = {a.cls for a in status.alternatives}
-    return classes.pop() if len(classes) == 1 else None
+        return all((a.own or a.repaired).ok or a.repaired.capture for a in status.alternatives)
+    return status.verdict == "works"
 
 
-def _shown(model_type: str, certain: bool) -> str:
-    return f'"{model_type}"' if certain else f'guessed from names as "{model_type}"'
-
-
-def _fix(gate: AllowList, model_type: str, certain: bool) -> Fix:
-    if not certain or not gate.items:
+def _fix(gate: AllowList, answer: TypeAnswer) -> Fix:
+    if not answer.certain or not gate.items:
         return Fix("none", "add the model type of the checkpoint's config.json to the allow-list")
-    edit = AddListItem(gate.path, gate.line, gate.items[0], model_type)
+    edit = AddListItem(gate.path, gate.line, gate.items[0], answer.model_type)
     why = "whether checkpoints of this class have this model type is not in the source"
-    return Fix("unsafe", f'add "{model_type}" to the allow-list', (edit,), why)
-
-
-def model_types(audit: Audit, text: ClassInfo, outer: ClassInfo) -> tuple[list[str], list[str]]:
-    """What the model type of a text model can be: read from configuration classes of the tree, and guessed.
-
-    Guesses come from the names of other configuration classes and of the files.
-    """
-    given, guessed = [], []
-    for name, target in audit.config_classes(text):
-        declared = target.facts.attributes.get("model_type") if isinstance(target, ClassInfo) else None
-        if declared is not None and declared.value is not None and declared.value[0] == "const":
-            given.append(str(declared.value[1]))
-        else:
-            guessed.append(_snake(name.removesuffix("Config")))
-    stems = [cls.path.rpartition("/")[2].removesuffix(".py") for cls in (text, outer)]
-    return given, list(dict.fromkeys([*stems, *guessed]))
-
-
-def _snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
-
-
-def _allowed(model_type: str, items: tuple[str, ...]) -> bool:
-    """Whether a listed string stands in the model type, or the inferred one is the beginning of a listed one."""
-    plain = model_type.replace("_", "").replace("-", "")
-    listed = [item.replace("_", "") for item in items]
-    return any(item in plain or item.startswith(plain) for item in listed)
+    return Fix("unsafe", f'add "{answer.model_type}" to the allow-list', (edit,), why)

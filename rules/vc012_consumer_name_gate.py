@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analyzer.audit import Audit
+from analyzer.consumers import is_multimodal, name_answer
 from analyzer.contracts import Contract
 from analyzer.dispatch import NameArm, NameGate
 from analyzer.findings import AddListItem, Finding, Fix, GateUse, Link
@@ -102,14 +103,12 @@ class ConsumerNameGate(Rule):
 
     def check(self, audit: Audit) -> Iterator[Finding]:
         for gate in audit.consumers.name_gates:
-            if gate.otherwise is None or not gate.otherwise.reads:
-                continue
             for contract in audit.delegated:
                 for model in audit.serving:
-                    if _concerned(audit, model, contract) and model.cls.name not in gate.names:
-                        reads = audit.usage.config_reads(model.cls)
-                        if gate.otherwise.reads not in reads:
-                            yield self._report(audit, contract, gate, model, _fitting(gate, reads))
+                    if _concerned(audit, model, contract):
+                        answer = name_answer(audit, gate, model)
+                        if answer is not None and not answer.named and not answer.serves:
+                            yield self._report(audit, contract, gate, model, answer.fitting)
 
     def _report(self, audit: Audit, contract: Contract, gate: NameGate, model: Model, arm: NameArm | None) -> Finding:
         cls = model.cls
@@ -151,12 +150,5 @@ class ConsumerNameGate(Rule):
 
 def _concerned(audit: Audit, model: Model, contract: Contract) -> bool:
     """A multimodal model that passes the check, or would after the repair of its declaration."""
-    multimodal = any(entry.use == "multimodal" for entry in model.entries)
     verdict = audit.status(model, contract).verdict
-    return multimodal and verdict in ("works", "undeclared", "config-dependent")
-
-
-def _fitting(gate: NameGate, reads: frozenset[str]) -> NameArm | None:
-    fitting = [arm for arm in gate.arms if arm.reads in reads and arm.names]
-    lists = [arm for arm in fitting if len(arm.names) > 1]
-    return lists[0] if lists else None
+    return is_multimodal(model) and verdict in ("works", "undeclared", "config-dependent")

@@ -1,0 +1,131 @@
+"""``vllm-contracts trace``: will it work for my model?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from analyzer.commands import output
+from analyzer.commands.failure import CLEAN, FINDINGS
+from analyzer.commands.tree import Tree, cache_options, failing_in_one_line, open_tree, tree_of
+
+if TYPE_CHECKING:
+    from analyzer.trace import Trace
+
+EXAMPLES = """
+\b
+Examples:
+  vllm-contracts trace LlavaNextForConditionalGeneration --release 0.33.0
+  vllm-contracts trace ~/checkpoints/my-model ~/src/vllm
+  vllm-contracts trace config.json --release 0.33.0 --draft drafter/config.json
+  vllm-contracts trace Qwen2VLForConditionalGeneration ~/src/vllm --contract SupportsPP
+
+\b
+Exit codes:
+  0  it works, or depends on the checkpoint
+  1  it fails, or nothing is known
+  2  the run itself failed: one line on standard error says why
+"""
+
+DEFAULT = "SupportsEagle3"
+
+
+@click.command(epilog=EXAMPLES, short_help="Will it work for my model? The whole chain.")
+@click.argument("name")
+@click.argument("path", required=False, type=click.Path(path_type=Path))
+@click.option("--release", metavar="X.Y.Z", help="A published release, fetched with pip and kept in a cache.")
+@click.option("--python", metavar="PATH", type=click.Path(path_type=Path), help="The vLLM of another interpreter.")
+@click.option("--contract", metavar="NAME", default=DEFAULT, show_default=True, help="What the model should support.")
+@click.option(
+    "--draft",
+    metavar="CONFIG",
+    type=click.Path(path_type=Path),
+    help="A drafter's config.json, or its folder: its layers are checked against those of the checkpoint.",
+)
+@click.option("--all", "everything", is_flag=True, help="Tell every possible inner model in full.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--output", "-o", "target", metavar="FILE", type=click.Path(path_type=Path), help="Write to a file.")
+@cache_options
+@click.pass_context
+def trace(
+    context: click.Context,
+    name: str,
+    path: Path | None,
+    release: str | None,
+    python: Path | None,
+    contract: str,
+    draft: Path | None,
+    everything: bool,
+    form: str,
+    target: Path | None,
+    cache_dir: Path | None,
+    no_cache: bool,
+) -> None:
+    """Follow a contract from the gate that asks to the decoder that answers.
+
+    NAME is a registered architecture, a model class, or a checkpoint: its config.json or the folder that holds it.
+    PATH is a vLLM tree; without it the vLLM that is installed for this Python is asked. Nothing is imported, run
+    or fetched for the checkpoint.
+    """
+    if sum(given is not None for given in (path, release, python)) > 1:
+        raise click.UsageError("give one of PATH, --release and --python")
+    with failing_in_one_line():
+        tree = tree_of(open_tree(path, release, python, cache_dir), no_cache=no_cache, cache_dir=cache_dir)
+        found = _trace(tree, name, contract, draft)
+    text = _render(found, form, everything=everything, to_file=target is not None)
+    if target is None:
+        output.write_out(text)
+    else:
+        output.write_file(target, text)
+    context.exit(CLEAN if found.answer in ("works", "depends") else FINDINGS)
+
+
+def _trace(tree: Tree, name: str, contract: str, draft: Path | None) -> Trace:
+    from analyzer import asked
+    from analyzer.checkpoint import read_checkpoint
+    from analyzer.engine import require_contracts
+    from analyzer.problems import InputError
+    from analyzer.trace import trace
+
+    report = tree.report()
+    require_contracts([c.name for c in report.contracts], [contract])
+    record = report.contract(contract)
+    assert record is not None
+    if not _is_path(name):
+        if draft is not None:
+            raise InputError("--draft needs a checkpoint: its layers are checked against those of a config.json")
+        found = asked.named(report, name)
+        return trace(report, record, name, found.models)
+    layers: Sequence[int] | None = None
+    if draft is not None:
+        layers = asked.drafted_layers(read_checkpoint(draft), tree.checkout)
+        if layers is None:
+            known = ", ".join(".".join(keys) for keys in asked.DRAFT_KEYS)
+            raise InputError(f"{draft}: names no layers of the target (looked for {known})")
+    checkpoint = read_checkpoint(Path(name))
+    found = asked.of_checkpoint(tree.checkout, report, record, checkpoint, layers)
+    return trace(report, record, name, found.models, statuses=found.statuses, extra=found.extra, facts=found.facts)
+
+
+def _is_path(name: str) -> bool:
+    """Whether a name is meant as a checkpoint: something that exists, or that looks like a path."""
+    return Path(name).exists() or name.endswith(".json") or "/" in name or "\\" in name
+
+
+def _render(found: Trace, form: str, *, everything: bool, to_file: bool) -> str:
+    from analyzer.report import trace as report
+
+    if form == "json":
+        return report.render_json(found)
+    import io
+
+    from rich.console import Console
+
+    from analyzer.report import layout
+
+    file = io.TextIOWrapper(io.BytesIO(), "utf-8") if to_file else None
+    console = Console(file=file, width=layout.WIDEST, color_system=None) if to_file else Console()
+    return report.render(found, console, everything=everything)
