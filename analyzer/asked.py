@@ -12,6 +12,7 @@ from analyzer.chains import MethodResult, configures
 from analyzer.checkout import Checkout
 from analyzer.checkpoint import MISSING, Checkpoint, Keys
 from analyzer.findings import Link, Position
+from analyzer.index import Index
 from analyzer.models import Status
 from analyzer.problems import InputError
 from analyzer.records import AllowListRecord, ContractRecord, ModelRecord, NameGateRecord, Report, StatusRecord
@@ -154,6 +155,24 @@ def _facts(checkpoint: Checkpoint, architecture: str, keys: Keys) -> list[tuple[
     if isinstance(checkpoint.at(("quantization_config",)), dict):
         facts.append(("quantised", str(checkpoint.at(("quantization_config",)).get("quant_method", "yes"))))
     return facts
+
+
+def aliases_of(checkout: Checkout) -> dict[str, str]:
+    """Keys of a configuration that vLLM gives another name when it reads one.
+
+    Source: ``_CONFIG_ATTRS_MAPPING`` (vllm/transformers_utils/config.py, 0.11 to 0.33), read from this checkout.
+    """
+    index = Index(checkout)
+    module = f"{checkout.package.name}.transformers_utils.config"
+    facts = index.module(module)
+    bindings = facts.names.get("_CONFIG_ATTRS_MAPPING", []) if facts is not None else []
+    found: dict[str, str] = {}
+    for binding in bindings:
+        if isinstance(binding.target, tuple) and binding.target[0] == "dict":
+            for key, value in binding.target[1]:
+                if key is not None and key[0] == value[0] == "const":
+                    found[str(key[1])] = str(value[1])
+    return found
 
 
 # -- consumers -------------------------------------------------------------------------------------

@@ -156,7 +156,7 @@ def _external(
     if callee.last == "__init__":
         return Const(None)
     if callee.last == "__new__" and arguments.positional and isinstance(arguments.positional[0], ClassValue):
-        return Instance(arguments.positional[0].cls, site, Arguments())
+        return construct.bare(machine, arguments.positional[0].cls, site)
     return Opaque(f"{callee.name}(…)", "", taint_of([callee, *arguments]))
 
 

@@ -116,11 +116,12 @@ def view(keys: Keys) -> str:
     return f"vllm_config[{'/'.join(keys)}]" if keys else "vllm_config"
 
 
-def read_checkpoint(path: Path) -> Checkpoint:
+def read_checkpoint(path: Path, aliases: Mapping[str, str] | None = None) -> Checkpoint:
     """Read a ``config.json``, or that of a folder.
 
     Args:
         path: the file or the folder.
+        aliases: keys that this release gives another name too, unless the file has that already.
 
     Raises:
         InputError: there is none, or it holds no JSON object.
@@ -136,4 +137,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
         raise InputError(f"{file}: no JSON: {' '.join(str(error).split())}") from None
     if not isinstance(values, dict):
         raise InputError(f"{file}: a configuration is a JSON object, this is {type(values).__name__}")
+    for old, new in (aliases or {}).items():
+        if old in values:
+            values.setdefault(new, values[old])
     return Checkpoint(values, str(file))

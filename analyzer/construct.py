@@ -35,12 +35,22 @@ def _construct(machine: Machine, cls: ClassInfo, arguments: Arguments, site: Sit
     if maker is not None and isinstance(maker[1], FunctionFacts):
         with machine.aside():
             machine.building = []
+            machine.constructing.append((cls, arguments))
             function = Function(maker[1], maker[0].module, maker[0], ClassValue(cls))
-            made = machine.enter(function, arguments, 0, None)
+            try:
+                made = machine.enter(function, arguments, 0, None)
+            finally:
+                machine.constructing.pop()
         chosen = [o for o in options(made) if isinstance(o, Instance)]
         if chosen:
             return one_of(chosen)
     return Instance(cls, site, arguments)
+
+
+def bare(machine: Machine, cls: ClassInfo, site: Site | None) -> Instance:
+    """What ``object.__new__`` gives: ``type.__call__`` will hand ``__init__`` the arguments that ``__new__`` got."""
+    asked, arguments = machine.constructing[-1] if machine.constructing else (None, Arguments())
+    return Instance(cls, site, arguments if cls is asked else Arguments())
 
 
 def prepare(machine: Machine, instance: Instance) -> None:

@@ -15,7 +15,7 @@ from analyzer import binding, calls, construct, evaluate, statements
 from analyzer.checkpoint import Checkpoint
 from analyzer.facts import ModuleFacts
 from analyzer.frames import FALLS, LEAVES, LOOPS, Called, Frame, Outcome, Raised, Store
-from analyzer.index import Index
+from analyzer.index import ClassInfo, Index
 from analyzer.lower import Block, Expr
 from analyzer.registry import Registry
 from analyzer.values import (
@@ -57,6 +57,7 @@ class Machine:
         self.templates: dict[tuple[object, ...], Value] = {}
         self.globals: dict[tuple[str, str], Value] = {}
         self.building: list[Instance] = []
+        self.constructing: list[tuple[ClassInfo, Arguments]] = []  # the calls whose __new__ runs
         self.stack: list[tuple[object, ...]] = []
         self.strict = False
         self.undecided = 0

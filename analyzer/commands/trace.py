@@ -105,7 +105,7 @@ def _trace(tree: Tree, name: str, contract: str, draft: Path | None) -> Trace:
         if layers is None:
             known = ", ".join(".".join(keys) for keys in asked.DRAFT_KEYS)
             raise InputError(f"{draft}: names no layers of the target (looked for {known})")
-    checkpoint = read_checkpoint(Path(name))
+    checkpoint = read_checkpoint(Path(name), asked.aliases_of(tree.checkout))
     found = asked.of_checkpoint(tree.checkout, report, record, checkpoint, layers)
     return trace(report, record, name, found.models, statuses=found.statuses, extra=found.extra, facts=found.facts)
 
