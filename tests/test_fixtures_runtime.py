@@ -12,10 +12,14 @@ from collections.abc import Callable
 
 import pytest
 
+from analyzer import asked
+from analyzer.checkpoint import Checkpoint
 from analyzer.findings import Finding
 from analyzer.fix import plan_fixes, write_plan
+from analyzer.models import Model
+from analyzer.trace import DECIDING, Trace, trace
 from rules._rule import Case
-from tests.fixture_runs import CONTRACT, Outcome, Ran, differences, run
+from tests.fixture_runs import CONTRACT, Outcome, Ran, configurations, differences, model_type, run
 from tests.fixture_trees import GENERATIONS, Tree, Trees, all_cases
 
 # -- repairing -------------------------------------------------------------------------------------
@@ -44,6 +48,7 @@ class Session:
     def __init__(self, trees: Trees) -> None:
         self.before: dict[str, Ran] = {}
         self.after: dict[str, Ran] = {}
+        self._traces: dict[str, list[tuple[Outcome, Trace]]] = {}
         for generation in GENERATIONS:
             todo = {generation: trees.plain(generation)}
             todo |= {name: trees.of(name, case) for name, case in all_cases() if case.generation == generation}
@@ -51,6 +56,19 @@ class Session:
             ran = run([*todo.values(), *fixed.values()])
             self.before |= dict(zip(todo, ran[: len(todo)], strict=True))
             self.after |= dict(zip(fixed, ran[len(todo) :], strict=True))
+
+    def traces(self, name: str) -> list[tuple[Outcome, Trace]]:
+        """Outcomes of runs, each with the trace of the checkpoint that was run."""
+        if name not in self._traces:
+            ran = self.before[name]
+            self._traces[name] = []
+            for model, outcomes in ran.outcomes:
+                configs = list(configurations(ran.tree, model))
+                for number, outcome in enumerate(outcomes):
+                    if not outcome["build"] and "runner" in outcome:
+                        found = traced(ran.tree, model, configs[number % len(configs)])
+                        self._traces[name].append((outcome, found))
+        return self._traces[name]
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +110,51 @@ def test_every_possibility_for_the_inner_model_was_met(name: str, session: Sessi
         assert named <= met
         if not status.config_decides and model.inner:
             assert met == named
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_trace_of_a_checkpoint_ends_as_its_run_does(name: str, session: Session) -> None:
+    """Works, or fails at the step where the run does: the allow-list, the runner, the proposer."""
+    wrong = []
+    for outcome, found in session.traces(name):
+        step = failing_step(outcome)
+        if found.answer == "works" and step:
+            wrong.append(f"{outcome} should fail at {step}")
+        elif found.answer == "fails" and step not in STEPS[first_broken(found)]:
+            wrong.append(f"{outcome}: {found.why}, but {step or 'it works'}")
+    assert not wrong
+
+
+def test_most_checkpoints_get_a_decided_trace(session: Session) -> None:
+    answers = [found.answer for name in NAMES for _, found in session.traces(name)]
+    assert sum(answer in ("works", "fails") for answer in answers) > 0.9 * len(answers) > 300
+
+
+STEPS = {"allow-list": ("allow_list",), "name-gate": ("proposer",)} | dict.fromkeys(
+    ("check", "method", "capture", "forward"), ("runner",)
+)
+"""Which step of a run shows that a link is broken."""
+
+
+def failing_step(outcome: Outcome) -> str:
+    """The first step of a start that fails: the configuration, the runner, the proposer."""
+    return next((step for step in ("allow_list", "runner", "proposer") if outcome[step]), "")
+
+
+def first_broken(found: Trace) -> str:
+    return next(link.link for link in found.paths[0].links if link.link in DECIDING and link.ok is False)
+
+
+def traced(tree: Tree, model: Model, config: dict[str, str]) -> Trace:
+    """The trace of a checkpoint that would give the run's configuration."""
+    rest = dict(config)
+    text = {"architectures": [rest.pop("text_architecture")], "model_type": model_type(model)}
+    rest.pop("text_model_type")
+    values = {"architectures": [rest.pop("architecture")], "model_type": "outer", "text_config": text, **rest}
+    contract = tree.report.contract(CONTRACT)
+    assert contract is not None
+    found = asked.of_checkpoint(tree.read.checkout, tree.report, contract, Checkpoint(values, "config.json"))
+    return trace(tree.report, contract, "config.json", found.models, statuses=found.statuses, extra=found.extra)
 
 
 FAULTS: dict[str, Callable[[Finding, Outcome], bool]] = {
