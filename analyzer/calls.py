@@ -217,7 +217,8 @@ def _keys(machine: Machine, arguments: Arguments) -> Keys | None:
         return None
     config, given = arguments.get("hf_config"), arguments.get("vllm_config", 0)
     asked = given if config is None or (isinstance(config, Const) and config.value is None) else config
-    return machine.checkpoint.keys_of(asked.text) if isinstance(asked, Opaque | ConfigView) else None
+    keys = machine.checkpoint.keys_of(asked.text) if isinstance(asked, Opaque | ConfigView) else None
+    return machine.checkpoint.part(keys) if keys else keys
 
 
 def _inside(keys: Keys | None) -> Arguments:

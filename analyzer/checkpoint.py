@@ -87,6 +87,17 @@ class Checkpoint:
                 return self.text_keys(inside) if name == "thinker_config" else inside
         return keys
 
+    def part(self, keys: Keys) -> Keys:
+        """A path that the file has for the configuration of an inner model that the source asks for.
+
+        Configuration classes give parts other names than the file does (``text_config`` for ``language_config``,
+        Ultravox's ``wrapped_model_config``): what the file lacks is taken for its text model's part.
+        """
+        if self.at(keys) is not MISSING:
+            return keys
+        inside = self.text_keys(keys[:-1])
+        return inside if inside != keys[:-1] else keys
+
     def architectures(self, keys: Keys = ()) -> tuple[str, ...]:
         """The architectures that the configuration at a path names."""
         named = self.at((*keys, "architectures"))

@@ -94,7 +94,16 @@ def trace(
     return Trace(subject, contract.name, report.checkout.version, tuple(paths), answer, why, tuple(notes), tuple(facts))
 
 
+_NOT_ASKED = {
+    "draft": "is a draft head: it proposes for a target, and nothing asks it",
+    "pooling": "is a pooling model: it does not generate, and nothing asks it",
+}
+
+
 def _paths(model: ModelRecord, contract: ContractRecord, status: StatusRecord, extra: tuple[Link, ...]) -> list[Path]:
+    if contract.delegated and model.role in _NOT_ASKED:
+        why = f"{model.name} {_NOT_ASKED[model.role]}"
+        return [Path(model, "", _failed(model, contract, status), "unknown", f": {why}")]
     chains = status.chains or (ChainRecord("", _failed(model, contract, status)),)
     gates = _gates(contract)
     before = [link for link in status.consumers if link.link == "allow-list"]
