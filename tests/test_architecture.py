@@ -22,7 +22,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         frozenset,
         (
             {"findings", "lower", "mro", "problems", "scan"},
-            {"facts", "records", "source"},
+            {"facts", "fingerprint", "records", "source"},
             {"checkpoint", "codec", "extract", "checkout"},
             {"cache", "index", "installed", "release"},
             {"registry", "values", "usage"},
