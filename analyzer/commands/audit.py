@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from analyzer.commands import output
 from analyzer.commands.failure import CLEAN, FINDINGS
+from analyzer.commands.reports import FORMATS_HELP, Wanted, report_options, settle, write_reports
 from analyzer.commands.selection import select_rules
 from analyzer.commands.tree import cache_options, failing_in_one_line, open_tree, run_audit, tree_of
 
@@ -24,6 +24,7 @@ Examples:
   vllm-contracts audit --release 0.33.0    fetched with pip once, then kept
   vllm-contracts audit --format concise | grep VC001
   vllm-contracts audit --format json --output report.json
+  vllm-contracts audit --format github --format sarif=report.sarif
 
 \b
 Exit codes:
@@ -32,7 +33,7 @@ Exit codes:
 """
 
 
-@click.command(epilog=EXAMPLES, short_help="Report broken contracts in a vLLM tree.")
+@click.command(epilog=EXAMPLES + FORMATS_HELP, short_help="Report broken contracts in a vLLM tree.")
 @click.argument("path", required=False, type=click.Path(path_type=Path))
 @click.option("--release", metavar="X.Y.Z", help="Audit a published release, fetched with pip and kept in a cache.")
 @click.option(
@@ -41,17 +42,7 @@ Exit codes:
     type=click.Path(path_type=Path),
     help="Audit the vLLM installed for another interpreter.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "concise"]),
-    default="text",
-    show_default=True,
-    help="text for people, concise for editors (path:line:column: CODE message), json for programs.",
-)
-@click.option(
-    "--output", "-o", "target", metavar="FILE", type=click.Path(path_type=Path), help="Write the report to a file."
-)
+@report_options
 @click.option("--select", metavar="RULE", multiple=True, help="Only these rules: codes or names, commas between.")
 @click.option("--ignore", metavar="RULE", multiple=True, help="Not these rules.")
 @click.option("--contract", metavar="NAME", multiple=True, help="Only this contract, such as SupportsEagle3.")
@@ -69,8 +60,8 @@ def audit(
     path: Path | None,
     release: str | None,
     python: Path | None,
-    form: str,
-    target: Path | None,
+    forms: tuple[Wanted, ...],
+    target: str | None,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     contract: tuple[str, ...],
@@ -85,47 +76,13 @@ def audit(
     """
     if sum(given is not None for given in (path, release, python)) > 1:
         raise click.UsageError("give one of PATH, --release and --python")
+    wanted = settle(forms, target)
     rules = select_rules(select, ignore)
     with failing_in_one_line():
         tree = tree_of(open_tree(path, release, python, cache_dir), no_cache=no_cache, cache_dir=cache_dir)
         report = run_audit(tree, rules, contract)
-        text = render(report, form, to_file=target is not None)
-    _deliver(text, target)
+    write_reports(report, wanted, rules)
     context.exit(FINDINGS if _fails(report, fail_on) else CLEAN)
-
-
-def render(report: Report, form: str, *, to_file: bool) -> str:
-    """The report in one of the formats.
-
-    Args:
-        report: of an audit.
-        form: ``text``, ``json`` or ``concise``.
-        to_file: whether it goes to a file, which has no colours and no width of its own.
-    """
-    if form == "json":
-        from analyzer.report import json
-
-        return json.render(report)
-    if form == "concise":
-        from analyzer.report import concise
-
-        return concise.render(report)
-    import io
-
-    from rich.console import Console
-
-    from analyzer.report import layout, text
-
-    file = io.TextIOWrapper(io.BytesIO(), "utf-8") if to_file else None
-    console = Console(file=file, width=layout.WIDEST, color_system=None) if to_file else Console()
-    return text.render(report, console)
-
-
-def _deliver(text: str, path: Path | None) -> None:
-    if path is None:
-        output.write_out(text)
-    else:
-        output.write_file(path, text)
 
 
 def _fails(report: Report, fail_on: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import analyzer
 from analyzer.findings import Finding
 from analyzer.records import ContractRecord, InnerRecord, ModelRecord, Report, StatusRecord
+from analyzer.report.context import BARE, Context
 
 SCHEMA = 1
 TOOL = "vllm-contracts"
@@ -38,7 +39,7 @@ def to_dict(report: Report) -> Record:
     }
 
 
-def render(report: Report) -> str:
+def render(report: Report, _: Context = BARE) -> str:
     """The report as JSON in ASCII, with one line for each contract, model, finding and diagnostic.
 
     So it can be searched and compared line by line, and takes a fraction of the time of an indented one.

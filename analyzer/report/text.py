@@ -11,6 +11,7 @@ from rich.text import Text
 
 from analyzer.findings import SEVERITIES, Finding, Link
 from analyzer.records import Report
+from analyzer.report.context import BARE, Context
 from analyzer.report.layout import NARROWEST, WIDEST, Glyphs, clean, glyphs_for, plural, wrap
 from analyzer.report.summary import summary
 
@@ -21,13 +22,15 @@ _PLACE = re.compile(r"[\w./-]+\.py:\d+")
 _INDENT = "  "
 
 
-def render(report: Report, console: Console) -> str:
+def render(report: Report, context: Context = BARE) -> str:
     """The report as text.
 
     Args:
         report: of an audit.
-        console: tells the width, the encoding and whether there are colours; nothing is printed on it.
+        context: its console tells the width, the encoding and whether there are colours; nothing is printed on
+            it.  Without one the text is for a file: it has no colours and the full width.
     """
+    console = context.console or Console(file=_utf8(), width=WIDEST, color_system=None)
     width = max(NARROWEST, min(console.width, WIDEST))
     lines = _lines(report, width, glyphs_for(console.encoding))
     written = io.StringIO()
@@ -39,6 +42,10 @@ def render(report: Report, console: Console) -> str:
     )
     twin.print(Text("\n").join(lines), soft_wrap=True)
     return written.getvalue()
+
+
+def _utf8() -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(), "utf-8")
 
 
 def _lines(report: Report, width: int, glyphs: Glyphs) -> Iterator[Text]:
