@@ -6,11 +6,11 @@ not be read is an issue too, for information: the format has no other place for 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from typing import Any
 
+from analyzer.findings import Diagnostic, Finding, Position
 from analyzer.fingerprint import fingerprints
 from analyzer.records import Report
 from analyzer.report.context import BARE, Context
@@ -21,26 +21,23 @@ _SEVERITIES = {"error": "major", "warning": "minor", "info": "info"}
 
 def render(report: Report, context: Context = BARE) -> str:
     """A JSON list in ASCII, one line an issue."""
-    issues = [json.dumps(issue) for issue in _issues(report, context)]
+    prefix = context.prefix(report.checkout.root)
+    issues = [json.dumps(issue) for issue in _issues(report, prefix)]
     return "[\n  " + ",\n  ".join(issues) + "\n]\n" if issues else "[]\n"
 
 
-def _issues(report: Report, context: Context) -> Iterator[dict[str, Any]]:
-    prefix = context.prefix(report.checkout.root)
-    for finding, key in zip(report.findings, fingerprints(report.findings), strict=True):
-        severity = _SEVERITIES[finding.severity]
-        place = prefix + finding.at.path
-        yield _issue(f"{finding.code} {finding.name}", finding.message, key, severity, place, finding.at.line)
-    for lost in report.diagnostics:
-        key = hashlib.sha256(repr((lost.path, lost.line, lost.message)).encode("ascii", "backslashreplace")).hexdigest()
-        yield _issue("not-read", lost.message, key[:32], "info", prefix + lost.path, lost.line or 1)
+def _issues(report: Report, prefix: str) -> Iterator[dict[str, Any]]:
+    findings = [*report.findings, *map(_as_finding, report.diagnostics)]
+    for finding, key in zip(findings, fingerprints(findings), strict=True):
+        yield {
+            "check_name": f"{finding.code} {finding.name}".rstrip(),
+            "description": clean(finding.message),
+            "fingerprint": key,
+            "severity": _SEVERITIES[finding.severity],
+            "location": {"path": clean(prefix + finding.at.path), "lines": {"begin": finding.at.line}},
+        }
 
 
-def _issue(check: str, said: str, key: str, severity: str, path: str, line: int) -> dict[str, Any]:
-    return {
-        "check_name": check,
-        "description": clean(said),
-        "fingerprint": key,
-        "severity": severity,
-        "location": {"path": clean(path), "lines": {"begin": line}},
-    }
+def _as_finding(lost: Diagnostic) -> Finding:
+    at = Position(lost.path, lost.line or 1)
+    return Finding("not-read", "", "", "info", "unresolved", "", (), at, lost.message)

@@ -55,8 +55,8 @@ def _rule(rule: RuleText) -> Record:
     return {
         "id": rule.code,
         "name": rule.name,
-        "shortDescription": message(rule.what),
-        "fullDescription": message(more),
+        "shortDescription": {"text": rule.what},
+        "fullDescription": {"text": more},
         "help": {
             "text": "\n\n".join(f"{head}: {text}" if head else text for head, text in parts.items()),
             "markdown": "\n\n".join(f"**{head}**\n\n{text}" if head else text for head, text in parts.items()),

@@ -82,8 +82,8 @@ def _artifact(path: str) -> Record:
 
 
 def message(text: str) -> Record:
-    """A text that says the same everywhere."""
-    return {"text": "\n".join(map(clean, text.split("\n")))}
+    """Text from a checkout."""
+    return {"text": clean(text)}
 
 
 def _changes(fix: Fix, context: Context, prefix: str) -> list[Record]:
