@@ -29,7 +29,7 @@ RECURSION = 5_000
 class Checks(Protocol):
     """What the engine needs of a rule."""
 
-    def check(self, audit: Audit) -> Iterator[Finding]:
+    def check(self, audit: Audit, /) -> Iterator[Finding]:
         """The findings of this rule."""
         ...
 

@@ -183,6 +183,53 @@ class TreeRecord:
     version: str | None
 
 
+@dataclass(frozen=True)
+class SuppressedRecord:
+    """A finding that a comment suppresses.
+
+    Args:
+        finding: it.
+        by: where the comment is.
+        reason: as the comment gives it; may be empty.
+    """
+
+    finding: Finding
+    by: Position
+    reason: str
+
+
+@dataclass(frozen=True, order=True)
+class EntryRecord:
+    """A known finding, as a line of a baseline tells it."""
+
+    path: str
+    cls: str
+    code: str
+    contract: str
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class BaselineRecord:
+    """What was found, held against a baseline.
+
+    Args:
+        file: the baseline's.
+        known: findings that are in it.
+        stale: entries that no finding is like any more.
+        entries: what the file should hold: all that is found, and what this run did not look at.
+        updated: whether this run makes the file anew; then every finding is known, and stale entries are dropped.
+        added: how many findings are known only since then.
+    """
+
+    file: Path
+    known: tuple[Finding, ...]
+    stale: tuple[EntryRecord, ...]
+    entries: tuple[EntryRecord, ...]
+    updated: bool = False
+    added: int = 0
+
+
 @dataclass
 class Report:
     """The result of an audit.
@@ -196,6 +243,8 @@ class Report:
         allow_lists, name_gates: consumers that dispatch on a model's type or class name.
         findings: sorted by place.
         diagnostics: input that could not be used.
+        suppressed: findings that comments suppress; :mod:`analyzer.sift` parts them from the others.
+        baseline: what a baseline knows of the findings, where there is one.
     """
 
     checkout: TreeRecord
@@ -207,6 +256,8 @@ class Report:
     allow_lists: list[AllowListRecord] = field(default_factory=list)
     name_gates: list[NameGateRecord] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    suppressed: list[SuppressedRecord] = field(default_factory=list)
+    baseline: BaselineRecord | None = None
 
     @property
     def failing(self) -> bool:

@@ -21,9 +21,10 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     map(
         frozenset,
         (
-            {"findings", "lower", "mro", "problems", "scan"},
-            {"facts", "fingerprint", "records", "source"},
-            {"checkpoint", "codec", "extract", "checkout"},
+            {"findings", "globs", "lower", "mro", "nearest", "problems", "scan", "toml_lines"},
+            {"facts", "fingerprint", "records", "settings", "source"},
+            {"baseline", "checkpoint", "codec", "comments", "extract", "checkout"},
+            {"suppress"},
             {"cache", "index", "installed", "release"},
             {"registry", "values", "usage"},
             {"frames", "members", "compare"},
@@ -37,6 +38,8 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
             {"evidence"},
             {"survey"},
             {"engine"},
+            {"sift"},
+            {"sift"},
             {"fix", "report"},
             {"commands"},
             {"cli"},

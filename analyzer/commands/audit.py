@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from analyzer.commands.failure import CLEAN, FINDINGS
+from analyzer.commands.judging import judge, keep_baseline, rules_of, tree_with_settings
+from analyzer.commands.options import Given, judging
 from analyzer.commands.reports import FORMATS_HELP, Wanted, report_options, settle, write_reports
-from analyzer.commands.selection import select_rules
-from analyzer.commands.tree import cache_options, failing_in_one_line, open_tree, run_audit, tree_of
+from analyzer.commands.tree import cache_options, failing_in_one_line
 
 if TYPE_CHECKING:
     from analyzer.records import Report
+    from analyzer.report.context import Detail
 
 EXAMPLES = """
 \b
@@ -24,6 +26,7 @@ Examples:
   vllm-contracts audit --release 0.33.0    fetched with pip once, then kept
   vllm-contracts audit --format concise | grep VC001
   vllm-contracts audit --format json --output report.json
+  vllm-contracts audit ~/src/vllm --baseline known.json --update-baseline
   vllm-contracts audit --format github --format sarif=report.sarif
 
 \b
@@ -43,16 +46,11 @@ Exit codes:
     help="Audit the vLLM installed for another interpreter.",
 )
 @report_options
-@click.option("--select", metavar="RULE", multiple=True, help="Only these rules: codes or names, commas between.")
-@click.option("--ignore", metavar="RULE", multiple=True, help="Not these rules.")
-@click.option("--contract", metavar="NAME", multiple=True, help="Only this contract, such as SupportsEagle3.")
-@click.option(
-    "--fail-on",
-    type=click.Choice(["error", "warning", "info", "never"]),
-    default="warning",
-    show_default=True,
-    help="The least severity of a finding that makes the exit code 1.",
-)
+@judging
+@click.option("--update-baseline", is_flag=True, help="Make the baseline of what is found now.")
+@click.option("--statistics", "detail", flag_value="statistics", help="In text, only how often each rule is broken.")
+@click.option("--quiet", "-q", "detail", flag_value="quiet", help="In text, findings and nothing about the tree.")
+@click.option("--verbose", "-v", "detail", flag_value="verbose", help="In text, suppressed and known findings too.")
 @cache_options
 @click.pass_context
 def audit(
@@ -62,11 +60,9 @@ def audit(
     python: Path | None,
     forms: tuple[Wanted, ...],
     target: str | None,
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    contract: tuple[str, ...],
-    fail_on: str,
-    cache_dir: Path | None,
+    given: Given,
+    update_baseline: bool,
+    detail: Detail | None,
     no_cache: bool,
 ) -> None:
     """Report which models cannot use a feature that their inner model has, and why.
@@ -77,12 +73,27 @@ def audit(
     if sum(given is not None for given in (path, release, python)) > 1:
         raise click.UsageError("give one of PATH, --release and --python")
     wanted = settle(forms, target)
-    rules = select_rules(select, ignore)
+    if detail == "statistics" and all(one.form != "text" for one in wanted):
+        raise click.UsageError("--statistics changes the text report, and no --format is text")
     with failing_in_one_line():
-        tree = tree_of(open_tree(path, release, python, cache_dir), no_cache=no_cache, cache_dir=cache_dir)
-        report = run_audit(tree, rules, contract)
-    write_reports(report, wanted, rules)
-    context.exit(FINDINGS if _fails(report, fail_on) else CLEAN)
+        tree, settings = tree_with_settings(path, release, python, given, no_cache=no_cache)
+        if update_baseline and settings.baseline is None:
+            raise click.UsageError("--update-baseline needs --baseline FILE, or a baseline in the settings")
+        report = judge(tree, settings, baseline=settings.baseline, update=update_baseline)
+        if update_baseline:
+            keep_baseline(report)
+    write_reports(report, wanted, rules_of(settings), detail or "normal")
+    if detail != "quiet" and all(one.form != "text" for one in wanted):
+        _note(report)
+    context.exit(FINDINGS if _fails(report, settings.fail_on) else CLEAN)
+
+
+def _note(report: Report) -> None:
+    """What the other formats do not say: that the baseline could be smaller."""
+    from analyzer.report.aside import stale
+
+    if said := stale(report):
+        click.echo(f"note: {said}", err=True)
 
 
 def _fails(report: Report, fail_on: str) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import click
 
 from analyzer.commands import output
-from analyzer.commands.selection import did_you_mean
+from analyzer.nearest import did_you_mean
 from analyzer.report.formats import FORMATS
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from analyzer.findings import Fix
     from analyzer.records import Report
-    from analyzer.report.context import Change, Context
+    from analyzer.report.context import Change, Context, Detail
     from rules._rule import Rule
 
 _widest = max(map(len, FORMATS))
@@ -114,7 +114,7 @@ def settle(forms: Sequence[Wanted], target: str | None) -> list[Wanted]:
     return list(taken.values())
 
 
-def write_reports(report: Report, wanted: Sequence[Wanted], rules: Sequence[Rule]) -> None:
+def write_reports(report: Report, wanted: Sequence[Wanted], rules: Sequence[Rule], detail: Detail = "normal") -> None:
     """Write reports, once all of them are rendered: files first, so that a failure leaves standard output empty.
 
     Where GitHub has a summary of the job, the ``github`` format adds to it.
@@ -123,6 +123,7 @@ def write_reports(report: Report, wanted: Sequence[Wanted], rules: Sequence[Rule
         report: of an audit.
         wanted: which, as :func:`settle` gives them.
         rules: those that were applied.
+        detail: how much the text tells.
 
     Raises:
         Failure: one cannot be written.
@@ -130,7 +131,7 @@ def write_reports(report: Report, wanted: Sequence[Wanted], rules: Sequence[Rule
     from analyzer.report import formats
     from analyzer.report.context import Context
 
-    context = Context(rules, _repository(), _changes_of(report.checkout.root))
+    context = Context(rules, _repository(), _changes_of(report.checkout.root), detail=detail)
     texts: list[tuple[str, str]] = []
     for form, place in wanted:
         on_terminal = form == "text" and place == STDOUT

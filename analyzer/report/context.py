@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from analyzer.findings import Fix, Severity
 
@@ -45,6 +45,11 @@ def _no_changes(_: Fix) -> Iterable[Change]:
     return ()
 
 
+Detail = Literal["statistics", "quiet", "normal", "verbose"]
+"""How much the text report tells: how often each rule is broken, findings alone, what the tree is like as a whole,
+findings that do not count too."""
+
+
 @dataclass(frozen=True)
 class Context:
     """What a renderer may need besides the report.
@@ -54,12 +59,14 @@ class Context:
         repository: the folder that the reader's paths start from; the checkout's root unless that lies in it.
         changes: what carrying out a fix would change; nothing where it cannot be carried out.
         console: the terminal that the text report is for; None for a file.
+        detail: how much the text report tells.
     """
 
     rules: Sequence[RuleText] = ()
     repository: Path | None = None
     changes: Callable[[Fix], Iterable[Change]] = _no_changes
     console: Console | None = None
+    detail: Detail = "normal"
 
     def prefix(self, root: Path) -> str:
         """What goes before a path of the report, so that it starts at the repository: ``libs/vllm/`` or nothing."""
