@@ -96,7 +96,7 @@ def read_comments(source: Source) -> FileComments:
             reader.read(token)
     except (tokenize.TokenError, SyntaxError):
         return FileComments(source.rel)
-    reader.close(len(source.lines))
+    reader.close()
     classes = sorted(reader.classes, key=lambda c: (c.whole.first, -c.whole.last))
     return FileComments(source.rel, tuple(sorted(reader.comments, key=lambda c: (c.line, c.column))), tuple(classes))
 
@@ -154,7 +154,7 @@ class _Reader:
         if self._above and self._above[-1].start[0] < self._first - 1:
             self._leave()
         while self._open and self._open[-1].depth >= self._depth:
-            self._close_class(self._last)
+            self._close_class()
 
     def _end_of_line(self, line: int) -> None:
         """The end of a statement, of the head of one, or of a decorator, which is part of what follows."""
@@ -176,15 +176,15 @@ class _Reader:
             self._keep(token, Span(token.start[0], token.start[0]))
         self._above = []
 
-    def _close_class(self, last: int) -> None:
+    def _close_class(self) -> None:
         done = self._open.pop()
-        self.classes.append(ClassSpan(done.name, done.header, Span(done.header.first, last)))
+        self.classes.append(ClassSpan(done.name, done.header, Span(done.header.first, self._last)))
 
-    def close(self, last: int) -> None:
+    def close(self) -> None:
         """The end of the file."""
         self._leave()
         while self._open:
-            self._close_class(last)
+            self._close_class()
 
     def _keep(self, token: tokenize.TokenInfo, covers: Span) -> None:
         column = token.start[1] + 1

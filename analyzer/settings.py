@@ -9,6 +9,7 @@ the file system.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -168,7 +169,8 @@ def _read_table(file: Path, *, optional: bool) -> _Table | None:
     try:
         values: Any = parse_toml(text)
     except (TomlError, RecursionError) as error:
-        raise SettingsError(f"{file}: is not valid TOML: {error}") from None
+        at = re.search(r"\(at line (\d+)", str(error))
+        raise SettingsError(f"{file}{f':{at[1]}' if at else ''}: is not valid TOML: {error}") from None
     for key in path:
         values = values.get(key) if isinstance(values, dict) else None
     if values is None:

@@ -62,17 +62,14 @@ def _lines(settings: Settings) -> Iterator[str]:
 
 
 def _shown(key: str, value: Any) -> str:
-    """A value as a file would have it."""
+    """A value as a file would have it, or in brackets what the lack of one means."""
     if key == "per-path-ignores":
-        return (
-            "{" + ", ".join(f" {json.dumps(glob)} = {json.dumps(codes)}" for glob, codes in value) + " }"
-            if value
-            else "{}"
-        )
+        shown = ", ".join(f"{json.dumps(glob)} = {json.dumps(codes)}" for glob, codes in value)
+        return f"{{ {shown} }}" if shown else "{}"
     if key == "cache-dir" and value is None:
         from analyzer.release import default_cache_dir
 
         value = default_cache_dir()
-    if key == "select" and not value:
-        return '"all"'
-    return json.dumps(str(value) if isinstance(value, Path) else value if value is not None else "")
+    if key in ("select", "contracts") and not value:
+        return "(all)"
+    return "(none)" if value is None else json.dumps(str(value) if isinstance(value, Path) else value)

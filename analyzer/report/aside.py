@@ -44,11 +44,12 @@ def stale(report: Report) -> str:
     """One sentence on the entries of the baseline that nothing is like any more; empty where there are none."""
     if report.baseline is None or not report.baseline.stale:
         return ""
-    entries = report.baseline.stale
-    said = f"{plural(len(entries), 'entry', 'entries')} of the baseline without a finding"
+    count = len(report.baseline.stale)
+    one = count == 1
+    said = f"{plural(count, 'entry', 'entries')} of the baseline no longer"
     if report.baseline.updated:
-        return f"{said}, dropped."
-    return f"{said}; --update-baseline drops {'it' if len(entries) == 1 else 'them'}."
+        return f"{said} matched a finding and {'is' if one else 'are'} dropped."
+    return f"{said} {'matches' if one else 'match'} a finding; --update-baseline drops {'it' if one else 'them'}."
 
 
 def _named(finding: Finding, said: str, width: int) -> Iterator[str]:
