@@ -13,6 +13,7 @@ import tokenize
 from dataclasses import dataclass, field
 
 from analyzer.findings import Diagnostic
+from analyzer.records import ClassSpan, Comment, FileComments, Span
 from analyzer.source import Source, parse
 
 MARKS = (b"vllm-contract", b"vllm_contract")
@@ -25,65 +26,6 @@ _MEANT = re.compile(r"#\s*vllm[-_]contracts?\s*(?::|ignore\s*\[)", re.IGNORECASE
 _VALID = re.compile(r"#\s*vllm-contracts:\s*ignore\s*(?:\[([^\[\]]*)\](.*))?", re.DOTALL)
 _NEXT_COMMENT = re.compile(r"\s+#(?:\s|\Z)")
 _SKIPPED = frozenset({tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING, tokenize.ENDMARKER})
-
-
-@dataclass(frozen=True)
-class Span:
-    """Lines of a file, the first and the last one included."""
-
-    first: int
-    last: int
-
-    def __contains__(self, line: int) -> bool:
-        return self.first <= line <= self.last
-
-
-@dataclass(frozen=True)
-class ClassSpan:
-    """A class: its qualified name inside the file, its header (decorators to colon), and all of it."""
-
-    name: str
-    header: Span
-    whole: Span
-
-
-@dataclass(frozen=True)
-class Comment:
-    """One comment that suppresses findings, or is meant to.
-
-    Args:
-        line, column: where it begins, from 1.
-        words: the codes or names in its brackets, as written.
-        reason: what stands behind them.
-        problem: why it cannot be read; then it has no words.
-        covers: the lines that it speaks for.
-    """
-
-    line: int
-    column: int
-    words: tuple[str, ...]
-    reason: str
-    problem: str
-    covers: Span
-
-
-@dataclass(frozen=True)
-class FileComments:
-    """What one file says about suppressions; made of its contents alone.
-
-    Args:
-        path: as in findings.
-        comments: in their order.
-        classes: by first line.
-    """
-
-    path: str
-    comments: tuple[Comment, ...] = ()
-    classes: tuple[ClassSpan, ...] = ()
-
-    def class_at(self, line: int) -> ClassSpan | None:
-        """The innermost class that a line belongs to."""
-        return next((c for c in reversed(self.classes) if line in c.whole), None)
 
 
 def read_comments(source: Source) -> FileComments:

@@ -12,14 +12,12 @@ from pathlib import Path
 from typing import Protocol
 
 from analyzer.baseline import compare, read_baseline, updated
-from analyzer.checkout import Checkout
-from analyzer.engine import EngineError
+from analyzer.engine import EngineError, require_contracts
 from analyzer.findings import Finding
 from analyzer.globs import matches
-from analyzer.nearest import did_you_mean
 from analyzer.records import EntryRecord, Report
-from analyzer.settings import COMMAND_LINE, DEFAULT, RuleNames, Settings
-from analyzer.suppress import CommentUse, checkout_comments, suppress
+from analyzer.settings import COMMAND_LINE, RuleNames, Settings
+from analyzer.suppress import CommentUse, suppress
 
 
 class JudgesComments(Protocol):
@@ -32,7 +30,6 @@ class JudgesComments(Protocol):
 
 def sift(
     report: Report,
-    checkout: Checkout,
     settings: Settings,
     rules: RuleNames,
     comment_rules: Iterable[JudgesComments],
@@ -44,7 +41,6 @@ def sift(
 
     Args:
         report: of all rules on all contracts.
-        checkout: the tree that it is about.
         settings: what is in force.
         rules: which rules there are.
         comment_rules: those about comments.
@@ -56,8 +52,7 @@ def sift(
         BaselineError: the file cannot be used.
     """
     _check_contracts(report, settings)
-    files = checkout_comments(checkout, report.findings)
-    parted = suppress(report.findings, files, rules, require_reason=settings.require_reason)
+    parted = suppress(report.findings, report.comments, rules, require_reason=settings.require_reason)
     remarks = [finding for use in parted.uses for rule in comment_rules for finding in rule.judge(use)]
     findings = [f for f in (*parted.kept, *remarks) if _wanted(f, settings)]
     findings.sort(key=lambda finding: finding.sort_key)
@@ -73,13 +68,11 @@ def sift(
 
 
 def _check_contracts(report: Report, settings: Settings) -> None:
-    known = [contract.name for contract in report.contracts]
-    for name in settings.contracts:
-        if name not in known:
-            origin = settings.origin("contracts")
-            where = "" if origin in (DEFAULT, COMMAND_LINE) else f"{origin}: "
-            hint = did_you_mean(name, known, f"it has {', '.join(sorted(known))}")
-            raise EngineError(f"{where}this checkout has no contract {name}{hint}")
+    try:
+        require_contracts([contract.name for contract in report.contracts], settings.contracts)
+    except EngineError as error:
+        origin = settings.origin("contracts")
+        raise error if origin == COMMAND_LINE else EngineError(f"{origin}: {error}") from None
 
 
 def _wanted(finding: Finding, settings: Settings) -> bool:

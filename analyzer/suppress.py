@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from analyzer.checkout import Checkout
-from analyzer.comments import MARKS, Comment, FileComments, read_comments
+from analyzer.comments import MARKS, read_comments
 from analyzer.findings import Finding, Position
-from analyzer.records import SuppressedRecord
+from analyzer.records import Comment, FileComments, SuppressedRecord
 from analyzer.scan import files_with
 from analyzer.settings import RuleNames
 from analyzer.source import Source, read_source
@@ -65,7 +65,8 @@ def checkout_comments(checkout: Checkout, findings: Iterable[Finding]) -> list[F
     files |= {rel: checkout.root / rel for rel in named}
     marked = set(files_with(files.values(), MARKS))
     sources = (read_source(path, rel) for rel, path in sorted(files.items()) if path in marked)
-    return [read_comments(source) for source in sources if isinstance(source, Source)]
+    read = (read_comments(source) for source in sources if isinstance(source, Source))
+    return [file for file in read if file.comments]
 
 
 def suppress(

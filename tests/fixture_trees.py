@@ -86,7 +86,7 @@ def judge(read: Audit) -> Report:
     file = read.checkout.root / OWN_FILE
     settings = load_settings(file, names) if file.exists() else Settings()
     comment_rules = [rule for rule in all_rules() if isinstance(rule, CommentRule)]
-    return sift(engine.judge(read, all_rules()), read.checkout, settings, names, comment_rules)
+    return sift(engine.judge(read, all_rules()), settings, names, comment_rules)
 
 
 @dataclass

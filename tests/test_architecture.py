@@ -39,7 +39,6 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
             {"survey"},
             {"engine"},
             {"sift"},
-            {"sift"},
             {"fix", "report"},
             {"commands"},
             {"cli"},

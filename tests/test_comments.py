@@ -8,7 +8,8 @@ from textwrap import dedent
 
 import pytest
 
-from analyzer.comments import FileComments, Span, read_comments
+from analyzer.comments import read_comments
+from analyzer.records import FileComments, Span
 from analyzer.source import Source, read_source
 from tests import releases
 

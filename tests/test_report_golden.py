@@ -13,7 +13,7 @@ from analyzer.report.context import Context
 from analyzer.report.formats import FORMATS, render
 from tests.golden import GOLDEN, golden, golden_report
 
-HELPERS = {"context", "formats", "layout", "replacements", "sarif_result", "summary"}
+HELPERS = {"aside", "context", "formats", "layout", "replacements", "sarif_result", "statistics", "summary"}
 
 
 @pytest.fixture(scope="module")

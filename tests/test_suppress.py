@@ -8,8 +8,9 @@ from textwrap import dedent
 import pytest
 
 from analyzer.checkout import open_checkout
-from analyzer.comments import FileComments, read_comments
+from analyzer.comments import read_comments
 from analyzer.findings import Finding, Position
+from analyzer.records import FileComments
 from analyzer.source import Source
 from analyzer.suppress import CommentUse, Parted, checkout_comments, suppress
 from tests.report_tree import FILES, WRAPPERS, make_tree
@@ -155,7 +156,7 @@ def test_which_files_are_searched(tmp_path: Path) -> None:
     checkout = open_checkout(tmp_path)
 
     def found(*findings: Finding, roots: tuple[str, ...] = ()) -> list[str]:
-        return [f.path for f in checkout_comments(checkout.with_model_roots(roots), findings) if f.comments]
+        return [f.path for f in checkout_comments(checkout.with_model_roots(roots), findings)]
 
     assert found() == [WRAPPERS]
     assert found(finding(1, path="vllm/v1/runner.py")) == [WRAPPERS, "vllm/v1/runner.py"]

@@ -55,7 +55,7 @@ def judge(tree: Tree, settings: Settings, *, baseline: Path | None = None, updat
     from rules._rule import CommentRule
 
     comment_rules = [rule for rule in all_rules() if isinstance(rule, CommentRule)]
-    return sift(tree.report(), tree.checkout, settings, rule_names(), comment_rules, baseline=baseline, update=update)
+    return sift(tree.report(), settings, rule_names(), comment_rules, baseline=baseline, update=update)
 
 
 def rules_of(settings: Settings) -> list[Rule]:
