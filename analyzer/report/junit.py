@@ -47,11 +47,12 @@ def _suite(root: ET.Element, rule: str, findings: list[Finding], prefix: str) ->
     for finding in findings:
         seen[finding.cls, finding.contract] += 1
         number = seen[finding.cls, finding.contract]
+        about = finding.contract or "comment"
         case = ET.SubElement(
             suite,
             "testcase",
             classname=clean(finding.cls),
-            name=clean(f"{finding.contract} {number}" if number > 1 else finding.contract),
+            name=clean(f"{about} {number}" if number > 1 else about),
             file=clean(prefix + finding.at.path),
             line=str(finding.at.line),
         )

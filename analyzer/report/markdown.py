@@ -86,9 +86,10 @@ def _items(report: Report, prefix: str) -> Iterator[tuple[str, str]]:
 
 
 def _body(finding: Finding, prefix: str) -> Iterator[str]:
-    yield "<ul>"
-    yield from (f"<li>{_link(link, prefix)}</li>" for link in finding.chain)
-    yield "</ul>"
+    if finding.chain:
+        yield "<ul>"
+        yield from (f"<li>{_link(link, prefix)}</li>" for link in finding.chain)
+        yield "</ul>"
     fix = finding.fix
     label = "no fix" if fix.safety == "none" else f"{fix.safety} fix"
     unsafe = f"; why unsafe: {_text(fix.why_unsafe)}" if fix.why_unsafe else ""

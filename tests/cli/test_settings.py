@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.running import main
 from tests.report_tree import FILES, WRAPPERS, make_tree
+from tests.test_report_json import VALIDATOR
 
 LACKING, BOASTFUL, CHOSEN = (
     "class LackingVL(_Wrapper):",
@@ -350,9 +351,9 @@ def test_run(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str) -> N
     assert bool(words) == bool(row.says) or name not in EMPTY
 
 
-def changed(text: str, replacements: dict[str, str]) -> str:
+def changed(text: str, replacements: dict[str, str], times: int = 1) -> str:
     for old, new in replacements.items():
-        assert text.count(old) == 1
+        assert text.count(old) == times
         text = text.replace(old, new)
     return text
 
@@ -366,6 +367,7 @@ def test_suppressed_and_known_findings_in_json(capsys: pytest.CaptureFixture[str
     status, shown, _ = main(capsys, "audit", tree, "--baseline", known, "--format", "json")
     record = json.loads(shown)
     assert status == 1
+    assert not list(VALIDATOR.iter_errors(record))
     assert [(f["code"], f["class"].rpartition(".")[2]) for f in record["findings"]] == [
         ("VC004", "BoastfulVL"),
         ("VC001", "PickedVL"),
@@ -376,6 +378,29 @@ def test_suppressed_and_known_findings_in_json(capsys: pytest.CaptureFixture[str
     assert record["baseline"]["file"] == str(known)
     assert record["baseline"]["findings"] == []
     assert [(e["code"], e["class"].rpartition(".")[2]) for e in record["baseline"]["stale"]] == [("VC001", "ChosenVL")]
+
+
+def test_kept_results_are_those_of_the_same_model_roots(capsys: pytest.CaptureFixture[str], tree: Path) -> None:
+    extra = tree / "vllm" / "more"
+    extra.mkdir()
+    (extra / "a.py").write_text(changed(FILES[WRAPPERS], {"from .": "from vllm.model_executor.models."}, times=2))
+    (tree / "vllm-contracts.toml").write_text("model-roots = ['vllm/more']")
+    for _ in range(2):
+        shown = [main(capsys, "audit", tree, "--format", "concise", *more)[1] for more in ([], ["--no-config"])]
+        assert [text.count("vllm/more/a.py") for text in shown] == [3, 0]
+
+
+FORMS = ["markdown", "github", "gitlab", "sarif", "junit", "json"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_finding_on_a_comment_in_every_format(capsys: pytest.CaptureFixture[str], tmp_path: Path, form: str) -> None:
+    tree = make_tree(tmp_path, wrappers=changed(FILES[WRAPPERS], ignored(BOASTFUL, "ignore[VC001]")))
+    status, shown, errors = main(capsys, "audit", tree, "--format", form, "--select", "VC901")
+    assert (status, errors) == (1, "")
+    assert "this comment suppresses nothing: VC001 is not found here" in shown
+    if form == "json":
+        assert not list(VALIDATOR.iter_errors(json.loads(shown)))
 
 
 def test_a_release_has_the_settings_of_the_working_folder(
