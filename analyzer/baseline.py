@@ -81,8 +81,12 @@ def updated(compared: BaselineRecord, new: Iterable[Finding]) -> BaselineRecord:
 # -- the file --------------------------------------------------------------------------------------
 
 
-def read_baseline(file: Path) -> list[EntryRecord]:
+def read_baseline(file: Path, *, may_lack: bool = False) -> list[EntryRecord]:
     """The entries of a baseline.
+
+    Args:
+        file: where.
+        may_lack: whether a file that is not there is an empty baseline.
 
     Raises:
         BaselineError: there is none, or it is damaged, something else, or of a later version.
@@ -90,6 +94,8 @@ def read_baseline(file: Path) -> list[EntryRecord]:
     try:
         data: Any = json.loads(file.read_text("utf-8"))
     except FileNotFoundError:
+        if may_lack:
+            return []
         raise BaselineError(f"{file}: no such baseline; {_HOW}") from None
     except OSError as error:
         raise BaselineError(f"{file}: cannot be read: {error.strerror or error}") from None
@@ -140,8 +146,8 @@ def write_baseline(file: Path, entries: Iterable[EntryRecord]) -> bool:
         BaselineError: it cannot be written.
     """
     data = render(entries).encode("ascii")
-    target = Path(os.path.realpath(file))
     with _one_line_errors(file):
+        target = Path(os.path.realpath(file))
         if target.is_file() and target.read_bytes() == data:
             return False
         handle, name = tempfile.mkstemp(".tmp", f".{target.name}.", target.parent)
@@ -161,8 +167,8 @@ def write_baseline(file: Path, entries: Iterable[EntryRecord]) -> bool:
 def _one_line_errors(file: Path) -> Iterator[None]:
     try:
         yield
-    except OSError as error:
-        raise BaselineError(f"{file}: cannot be written: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:  # the latter for a name that no file can have
+        raise BaselineError(f"{file}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _set_mode(temporary: Path, target: Path) -> None:

@@ -127,7 +127,7 @@ def find_settings(start: Path, rules: RuleNames) -> Settings:
             table = _read_table(folder / name, optional=True)
             if table is not None:
                 return _settings(table, rules)
-        if any((folder / mark).exists() for mark in _MARKS):
+        if any(os.path.lexists(folder / mark) for mark in _MARKS):
             break
     return Settings()
 
@@ -232,8 +232,7 @@ class _Reader:
             return self._fail_on(place, value)
         if key == "require-reason":
             return self._typed(place, value, bool)
-        text = self._typed(place, value, str)
-        return self._table.file.parent / Path(text).expanduser() if text is not None else None
+        return self._path(place, value)
 
     def _typed(self, place: Place, value: Any, kind: type) -> Any:
         if isinstance(value, kind):
@@ -241,6 +240,14 @@ class _Reader:
         shown = _KINDS.get(type(value), "a date or time")
         self.say(place, f"{_name(place)} has to be {_KINDS[kind]}, not {shown}")
         return None
+
+    def _path(self, place: Place, value: Any) -> Path | None:
+        text = self._typed(place, value, str)
+        try:
+            return self._table.file.parent / Path(text).expanduser() if text else None
+        except RuntimeError:
+            self.say(place, f"{_name(place)} is in the home folder of a user that there is not")
+            return None
 
     def _strings(self, place: Place, value: Any) -> tuple[str, ...]:
         items = self._typed(place, value, list) or []

@@ -60,7 +60,7 @@ def sift(
     report = replace(report, findings=findings, suppressed=suppressed)
     if baseline is None:
         return report
-    entries = read_baseline(baseline) if not update or baseline.exists() else []
+    entries = read_baseline(baseline, may_lack=update)
     new, compared = compare(baseline, entries, findings, lambda entry: _covers(entry, settings))
     if update:
         new, compared = [], updated(compared, new)

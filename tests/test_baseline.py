@@ -187,6 +187,14 @@ def test_mode_and_links_stay(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "new.json").stat().st_mode) == 0o640
 
 
+def test_a_missing_file_may_stand_for_none(tmp_path: Path) -> None:
+    assert read_baseline(tmp_path / "no.json", may_lack=True) == []
+    with pytest.raises(BaselineError, match="is no baseline"):
+        read_baseline(Path("a\0b"), may_lack=True)
+    with pytest.raises(BaselineError, match="cannot be written"):
+        write_baseline(Path("a\0b"), [])
+
+
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "known.json"
     write_baseline(file, entries_of([A]))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from analyzer.commands.selection import rule_names
 from analyzer.settings import KEYS, Settings, SettingsError, find_settings, load_settings
 
 RULES = {"vc001": "VC001", "undeclared-support": "VC001", "vc002": "VC002", "stub-method": "VC002"}
@@ -127,6 +129,14 @@ def test_the_same_in_a_pyproject(tmp_path: Path) -> None:
     assert theirs.origins["select"] == f"{file}:4"
 
 
+def test_the_readme_shows_every_key(tmp_path: Path) -> None:
+    (example,) = re.findall(
+        r"```toml\n(.*?)```", (Path(__file__).parent.parent / "README.md").read_text("utf-8"), re.DOTALL
+    )
+    settings = load_settings(own(tmp_path, example), rule_names())
+    assert settings.origins.keys() == KEYS.keys()
+
+
 def test_a_file_of_any_name_can_be_given(tmp_path: Path) -> None:
     file = write(tmp_path, "strict.toml", 'fail-on = "info"')
     assert load_settings(file, RULES).fail_on == "info"
@@ -157,6 +167,10 @@ PROBLEMS: dict[str, tuple[str, list[str]]] = {
     "an unknown rule for a path": ('[per-path-ignores]\na = ["VC1"]', ["2: no rule is called VC1; did you mean VC00"]),
     "an unknown word": ('fail-on = "warn"', ["1: fail-on cannot be warn; did you mean warning?"]),
     "another unknown word": ('fail-on = "x"', ["1: fail-on cannot be x; it is one of error, warning, info, never"]),
+    "nobody's home": (
+        'baseline = "~nobody-at-all/x"',
+        ["1: baseline is in the home folder of a user that there is not"],
+    ),
     "nothing selected": ("select = []", ["1: select names no rule; leave it out for all"]),
     "several at once": (
         'fail-on = 1\nselct = []\nignore = ["VC009",\n2]\n',
