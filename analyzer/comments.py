@@ -16,8 +16,8 @@ from analyzer.findings import Diagnostic
 from analyzer.records import ClassSpan, Comment, FileComments, Span
 from analyzer.source import Source, parse
 
-MARKS = (b"vllm-contract", b"vllm_contract")
-"""What the bytes of a file with such comments hold."""
+MARKS = (b"llm-contract", b"LLM-contract", b"LLM-Contract", b"llm_contract", b"LLM_contract", b"LLM_Contract")
+"""What the bytes of a file with such comments hold, those that are misspelled by the project's own name too."""
 
 HOW = "write # vllm-contracts: ignore[CODE] reason"
 
@@ -30,7 +30,7 @@ _SKIPPED = frozenset({tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING, token
 
 def read_comments(source: Source) -> FileComments:
     """The suppression comments of a file; none of one that Python cannot parse, whose findings are not known."""
-    if not any(mark in source.data.lower() for mark in MARKS) or isinstance(parse(source), Diagnostic):
+    if not any(mark in source.data for mark in MARKS) or isinstance(parse(source), Diagnostic):
         return FileComments(source.rel)
     reader = _Reader()
     try:

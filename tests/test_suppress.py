@@ -151,6 +151,7 @@ def test_which_files_are_searched(tmp_path: Path) -> None:
     extra = tmp_path / "vllm" / "more"
     extra.mkdir()
     (extra / "a.py").write_text(mark)
+    (extra / "b.py").write_text(mark.replace("vllm", "vLLM"))
     (extra / "broken.py").write_text(f"{mark}x = (")
     (extra / "latin.py").write_bytes(dedent(mark).encode() + b"\xff")
     checkout = open_checkout(tmp_path)
@@ -162,4 +163,4 @@ def test_which_files_are_searched(tmp_path: Path) -> None:
     assert found(finding(1, path="vllm/v1/runner.py")) == [WRAPPERS, "vllm/v1/runner.py"]
     assert found(finding(1, path=WRAPPERS, builds=Position("vllm/v1/runner.py", 1))) == [WRAPPERS, "vllm/v1/runner.py"]
     assert found(finding(1, path="vllm/gone.py")) == [WRAPPERS]
-    assert found(roots=("vllm/more",)) == [WRAPPERS, "vllm/more/a.py"]
+    assert found(roots=("vllm/more",)) == [WRAPPERS, "vllm/more/a.py", "vllm/more/b.py"]

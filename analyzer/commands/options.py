@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,8 +105,6 @@ def settings_for(start: Path, given: Given) -> Settings:
             settings = Settings() if given.no_config else find_settings(start.absolute(), rules)
     except SettingsError as error:
         raise Failure(*error.problems) from None
-    import os
-
     if os.environ.get(CACHE_VARIABLE):
         chosen = Path(os.environ[CACHE_VARIABLE]).expanduser()
         settings = settings.override(f"environment, {CACHE_VARIABLE}", cache_dir=chosen)
