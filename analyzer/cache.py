@@ -71,7 +71,8 @@ class Cache:
         self._root = os.fspath(checkout.root)
         self._results = folder / _FOLDER
         self._own = self._results / self._name
-        self._key = f"{self._name} {_tool()} {FORMAT} {sys.version_info[0]}.{sys.version_info[1]}"
+        roots = [checkout.rel(root) for root in checkout.extra_model_roots]
+        self._key = f"{self._name} {_tool()} {FORMAT} {sys.version_info[0]}.{sys.version_info[1]} {roots}"
 
     # -- the state of the tree -----------------------------------------------------------------
 

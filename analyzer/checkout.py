@@ -10,9 +10,9 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from analyzer.findings import Diagnostic
@@ -55,11 +55,13 @@ class Checkout:
         package: the ``vllm`` folder in it.
         version: as the tree tells it, for instance ``0.33.0``, or ``0.33.0+12.g1a2b3c4`` for a clone twelve
             commits after that tag; None if the tree does not tell.
+        extra_model_roots: folders of model classes beside those that vLLM has; see :meth:`with_model_roots`.
     """
 
     root: Path
     package: Path
     version: str | None
+    extra_model_roots: tuple[Path, ...] = ()
     _modules: dict[str, Path | None] = field(default_factory=dict, init=False, repr=False, compare=False)
     _listings: dict[Path, Listing] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -76,7 +78,31 @@ class Checkout:
     @property
     def model_roots(self) -> tuple[Path, ...]:
         """The folders of model classes that exist in this checkout."""
-        return tuple(root for root in map(self.package.joinpath, MODEL_ROOTS) if root.is_dir())
+        own = (root for root in map(self.package.joinpath, MODEL_ROOTS) if root.is_dir())
+        return (*own, *self.extra_model_roots)
+
+    def with_model_roots(self, folders: Iterable[str]) -> Checkout:
+        """The same checkout with more folders of model classes.
+
+        Args:
+            folders: of the package, relative to the checkout's root; those inside a model root add nothing.
+
+        Raises:
+            CheckoutError: one is not there, outside the package, or around another folder of models.
+        """
+        extra = list(self.extra_model_roots)
+        for name in folders:
+            folder = Path(os.path.normpath(self.root / name))
+            if not folder.is_dir():
+                raise CheckoutError(f"{name}: no such folder in {self.root}")
+            if self.package not in (folder, *folder.parents):
+                raise CheckoutError(f"{name}: outside the {PACKAGE} package of {self.root}, so that it has no models")
+            roots = {*self.model_roots, *extra}
+            if inside := next((root for root in sorted(roots) if folder in root.parents), None):
+                raise CheckoutError(f"{name}: {self.rel(inside)} in it is a folder of models already")
+            if roots.isdisjoint((folder, *folder.parents)):
+                extra.append(folder)
+        return replace(self, extra_model_roots=tuple(extra)) if extra else self
 
     def rel(self, path: Path) -> str:
         """The name of a file in reports: relative to the root, with forward slashes.

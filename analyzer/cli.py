@@ -12,8 +12,9 @@ import click
 import analyzer
 from analyzer.commands.audit import audit
 from analyzer.commands.cache import cache
+from analyzer.commands.config import config
 from analyzer.commands.explain import explain
-from analyzer.commands.failure import CLEAN, FAILED, INTERRUPTED, one_line
+from analyzer.commands.failure import CLEAN, FAILED, INTERRUPTED, Failure, one_line
 from analyzer.commands.fix import fix
 from analyzer.commands.output import silence_stdout
 from analyzer.commands.trace import trace
@@ -58,6 +59,7 @@ cli.add_command(fix)
 cli.add_command(explain)
 cli.add_command(trace)
 cli.add_command(cache)
+cli.add_command(config)
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -77,6 +79,10 @@ def main(args: Sequence[str] | None = None) -> int:
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx is not None else NAME
         return _said(f"error: {one_line(error.format_message())} (see {where} --help)", FAILED)
+    except Failure as error:
+        for message in error.messages:
+            _said(f"error: {one_line(message)}", FAILED)
+        return FAILED
     except click.ClickException as error:
         return _said(f"error: {one_line(error.format_message())}", error.exit_code)
     except (click.Abort, KeyboardInterrupt):

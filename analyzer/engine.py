@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import gc
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -17,6 +16,7 @@ from analyzer.gates import Consumers, find_consumers
 from analyzer.index import Index
 from analyzer.interpret import Machine
 from analyzer.models import WRAPPER_MARKS, ModelSet
+from analyzer.nearest import did_you_mean
 from analyzer.problems import InputError
 from analyzer.records import Report
 from analyzer.registry import read_registry
@@ -30,7 +30,7 @@ RECURSION = 5_000
 class Checks(Protocol):
     """What the engine needs of a rule."""
 
-    def check(self, audit: Audit) -> Iterator[Finding]:
+    def check(self, audit: Audit, /) -> Iterator[Finding]:
         """The findings of this rule."""
         ...
 
@@ -111,10 +111,8 @@ def require_contracts(contracts: Collection[str], wanted: Sequence[str]) -> None
     """
     for name in wanted:
         if name not in contracts:
-            near = difflib.get_close_matches(name.lower(), [c.lower() for c in contracts], n=1)
-            meant = next((f"; did you mean {c}?" for c in contracts if c.lower() in near), "")
-            known = f"; it has {', '.join(sorted(contracts))}"
-            raise EngineError(f"this checkout has no contract {name}{meant or known}")
+            hint = did_you_mean(name, contracts, f"it has {', '.join(sorted(contracts))}")
+            raise EngineError(f"this checkout has no contract {name}{hint}")
 
 
 def _without_collection(checkout: Checkout, wanted: Sequence[str]) -> Audit:

@@ -187,6 +187,112 @@ class TreeRecord:
     version: str | None
 
 
+@dataclass(frozen=True)
+class Span:
+    """Lines of a file, the first and the last one included."""
+
+    first: int
+    last: int
+
+    def __contains__(self, line: int) -> bool:
+        return self.first <= line <= self.last
+
+
+@dataclass(frozen=True)
+class ClassSpan:
+    """A class: its qualified name inside the file, its header (decorators to colon), and all of it."""
+
+    name: str
+    header: Span
+    whole: Span
+
+
+@dataclass(frozen=True)
+class Comment:
+    """One comment that suppresses findings, or is meant to.
+
+    Args:
+        line, column: where it begins, from 1.
+        words: the codes or names in its brackets, as written.
+        reason: what stands behind them.
+        problem: why it cannot be read; then it has no words.
+        covers: the lines that it speaks for.
+    """
+
+    line: int
+    column: int
+    words: tuple[str, ...]
+    reason: str
+    problem: str
+    covers: Span
+
+
+@dataclass(frozen=True)
+class FileComments:
+    """What one file says about suppressions; made of its contents alone.
+
+    Args:
+        path: as in findings.
+        comments: in their order.
+        classes: by first line.
+    """
+
+    path: str
+    comments: tuple[Comment, ...] = ()
+    classes: tuple[ClassSpan, ...] = ()
+
+    def class_at(self, line: int) -> ClassSpan | None:
+        """The innermost class that a line belongs to."""
+        return next((c for c in reversed(self.classes) if line in c.whole), None)
+
+
+@dataclass(frozen=True)
+class SuppressedRecord:
+    """A finding that a comment suppresses.
+
+    Args:
+        finding: it.
+        by: where the comment is.
+        reason: as the comment gives it; may be empty.
+    """
+
+    finding: Finding
+    by: Position
+    reason: str
+
+
+@dataclass(frozen=True, order=True)
+class EntryRecord:
+    """A known finding, as a line of a baseline tells it."""
+
+    path: str
+    cls: str
+    code: str
+    contract: str
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class BaselineRecord:
+    """What was found, held against a baseline.
+
+    Args:
+        file: the baseline's.
+        known: findings that are in it.
+        stale: entries that no finding is like any more.
+        entries: what the file should hold: all that is found, and what this run did not look at.
+        updated: whether this run makes the file anew; then every finding is known, and stale entries are dropped.
+        added: how many findings are known only since then.
+    """
+
+    file: Path
+    known: tuple[Finding, ...]
+    stale: tuple[EntryRecord, ...]
+    entries: tuple[EntryRecord, ...]
+    updated: bool = False
+    added: int = 0
+
+
 @dataclass
 class Report:
     """The result of an audit.
@@ -200,6 +306,9 @@ class Report:
         allow_lists, name_gates: consumers that dispatch on a model's type or class name.
         findings: sorted by place.
         diagnostics: input that could not be used.
+        comments: those of the models' files, and of other files that findings name, which may suppress findings.
+        suppressed: findings that comments do suppress; :mod:`analyzer.sift` parts them from the others.
+        baseline: what a baseline knows of the findings, where there is one.
     """
 
     checkout: TreeRecord
@@ -211,6 +320,9 @@ class Report:
     allow_lists: list[AllowListRecord] = field(default_factory=list)
     name_gates: list[NameGateRecord] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    comments: list[FileComments] = field(default_factory=list)
+    suppressed: list[SuppressedRecord] = field(default_factory=list)
+    baseline: BaselineRecord | None = None
 
     @property
     def failing(self) -> bool:

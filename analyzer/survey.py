@@ -27,6 +27,7 @@ from analyzer.records import (
     StatusRecord,
     TreeRecord,
 )
+from analyzer.suppress import checkout_comments
 
 
 def survey(audit: Audit, findings: Sequence[Finding]) -> Report:
@@ -50,6 +51,7 @@ def survey(audit: Audit, findings: Sequence[Finding]) -> Report:
         ],
         name_gates=[_name_gate(gate) for gate in audit.consumers.name_gates],
         diagnostics=audit.diagnostics,
+        comments=checkout_comments(checkout, findings),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 from functools import lru_cache
 
@@ -17,6 +18,6 @@ def all_rules() -> tuple[Rule, ...]:
         if module.name.startswith("_"):
             continue
         for value in vars(importlib.import_module(f"{__name__}.{module.name}")).values():
-            if isinstance(value, type) and issubclass(value, Rule) and value is not Rule:
+            if isinstance(value, type) and issubclass(value, Rule) and not inspect.isabstract(value):
                 found[value.code] = value()
     return tuple(found[code] for code in sorted(found))

@@ -11,6 +11,7 @@ from analyzer.audit import Audit
 from analyzer.contracts import Contract
 from analyzer.findings import NO_FIX, Confidence, Finding, Fix, GateUse, Link, Position, Severity
 from analyzer.index import ClassInfo
+from analyzer.suppress import CommentUse
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Case:
         architectures: registered architecture -> class in the file.
         generation: which fixture tree: the contract's shape in ``0.16``, ``0.20`` or ``0.33``.
         finds: (code, class) pairs that the audit of this file must report; everything else it must not.
+        settings: the project's ``vllm-contracts.toml``, where the case needs one.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Case:
     architectures: dict[str, str]
     generation: str = "0.33"
     finds: tuple[tuple[str, str], ...] = ()
+    settings: str = ""
 
 
 class Rule(ABC):
@@ -48,7 +51,7 @@ class Rule(ABC):
     good: ClassVar[Sequence[Case]] = ()
 
     @abstractmethod
-    def check(self, audit: Audit) -> Iterator[Finding]:
+    def check(self, audit: Audit, /) -> Iterator[Finding]:
         """Yield the findings of this rule; never prints, reads the disk or sees suppressions."""
 
     def finding(
@@ -81,4 +84,37 @@ class Rule(ABC):
             chain=tuple(chain),
             gates=tuple(gates),
             builds_inner=builds_inner,
+        )
+
+
+class CommentRule(Rule):
+    """A rule about the comments that suppress findings of the others; it judges them after those are known."""
+
+    def check(self, _: Audit) -> Iterator[Finding]:
+        """Nothing: comments are no part of what other rules see."""
+        yield from ()
+
+    @abstractmethod
+    def judge(self, use: CommentUse) -> Iterator[Finding]:
+        """The findings of this rule on one comment."""
+
+    def remark(self, use: CommentUse, message: str, fix: str) -> Finding:
+        """A finding of this rule: on the comment, and on no contract.
+
+        Args:
+            use: the comment.
+            message: what is wrong with it.
+            fix: what a person should do.
+        """
+        return Finding(
+            code=self.code,
+            name=self.name,
+            contract="",
+            severity=self.severity,
+            confidence="certain",
+            cls=use.cls,
+            architectures=(),
+            at=use.at,
+            message=message,
+            fix=Fix("none", fix),
         )

@@ -11,11 +11,14 @@ from textwrap import dedent
 from analyzer import engine
 from analyzer.audit import Audit
 from analyzer.checkout import open_checkout
+from analyzer.commands.selection import rule_names
 from analyzer.findings import Finding
 from analyzer.models import Model
 from analyzer.records import Report
+from analyzer.settings import OWN_FILE, Settings, load_settings
+from analyzer.sift import sift
 from rules import all_rules
-from rules._rule import Case
+from rules._rule import Case, CommentRule
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 GENERATIONS = {"0.16": "gen_0_16", "0.20": "gen_0_20", "0.33": "gen_0_33"}
@@ -50,6 +53,8 @@ def add_case(case: Case, root: Path) -> str:
     path = f"{MODELS}/{file_name(case)}"
     assert not (root / path).exists(), f"the fixture tree has a {path} already"
     (root / path).write_text(dedent(case.source).lstrip("\n"))
+    if case.settings:
+        (root / OWN_FILE).write_text(case.settings)
     registry = root / MODELS / "registry.py"
     text = registry.read_text()
     for architecture, cls in case.architectures.items():
@@ -71,8 +76,17 @@ def table_of(architecture: str) -> str:
 
 
 def audit(root: Path) -> Report:
-    """All rules on a tree."""
-    return engine.audit(open_checkout(root), all_rules())
+    """All rules on a tree, with the settings that stand in it."""
+    return judge(engine.read_checkout(open_checkout(root)))
+
+
+def judge(read: Audit) -> Report:
+    """All rules on a tree that has been read, with the settings that stand in it."""
+    names = rule_names()
+    file = read.checkout.root / OWN_FILE
+    settings = load_settings(file, names) if file.exists() else Settings()
+    comment_rules = [rule for rule in all_rules() if isinstance(rule, CommentRule)]
+    return sift(engine.judge(read, all_rules()), settings, names, comment_rules)
 
 
 @dataclass
@@ -87,7 +101,7 @@ class Tree:
 
     def __post_init__(self) -> None:
         self.read = engine.read_checkout(open_checkout(self.root))
-        self.report = engine.judge(self.read, all_rules())
+        self.report = judge(self.read)
 
     @property
     def findings(self) -> list[Finding]:

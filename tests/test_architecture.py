@@ -21,9 +21,10 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     map(
         frozenset,
         (
-            {"findings", "lower", "mro", "problems", "scan"},
-            {"facts", "records", "source"},
-            {"checkpoint", "codec", "extract", "checkout"},
+            {"findings", "globs", "lower", "mro", "nearest", "problems", "scan", "toml_lines"},
+            {"facts", "fingerprint", "records", "settings", "source"},
+            {"baseline", "checkpoint", "codec", "comments", "extract", "checkout"},
+            {"suppress"},
             {"cache", "index", "installed", "release"},
             {"registry", "values", "usage"},
             {"frames", "members", "compare"},
@@ -37,7 +38,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
             {"evidence"},
             {"survey"},
             {"engine", "trace"},
-            {"asked"},
+            {"asked", "sift"},
             {"fix", "report"},
             {"commands"},
             {"cli"},

@@ -19,6 +19,7 @@ from analyzer.engine import audit
 from analyzer.findings import Finding, Fix, Link, Position
 from analyzer.records import Report
 from analyzer.report import layout, text
+from analyzer.report.context import Context
 from rules import all_rules
 from tests import releases
 from tests.report_tree import FILES, WRAPPERS, make_tree
@@ -31,9 +32,8 @@ PLACE = re.compile(r"[\w./-]+\.py:\d+")
 def render(report: Report, *, width: int = 80, encoding: str = "utf-8", colour: bool = False) -> str:
     """The report as a stream of a width and an encoding gets it."""
     file = io.TextIOWrapper(io.BytesIO(), encoding)
-    return text.render(
-        report, Console(file=file, width=width, force_terminal=colour, color_system="standard" if colour else None)
-    )
+    console = Console(file=file, width=width, force_terminal=colour, color_system="standard" if colour else None)
+    return text.render(report, Context(console=console))
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from analyzer.commands import output
 from analyzer.commands.failure import CLEAN, FINDINGS
-from analyzer.commands.selection import select_rules
-from analyzer.commands.tree import cache_options, failing_in_one_line, open_tree, run_audit, tree_of
+from analyzer.commands.judging import judge, keep_baseline, rules_of, tree_with_settings
+from analyzer.commands.options import Given, judging
+from analyzer.commands.reports import FORMATS_HELP, Wanted, report_options, settle, write_reports
+from analyzer.commands.tree import cache_options, failing_in_one_line
 
 if TYPE_CHECKING:
     from analyzer.records import Report
+    from analyzer.report.context import Detail
 
 EXAMPLES = """
 \b
@@ -24,6 +26,8 @@ Examples:
   vllm-contracts audit --release 0.33.0    fetched with pip once, then kept
   vllm-contracts audit --format concise | grep VC001
   vllm-contracts audit --format json --output report.json
+  vllm-contracts audit ~/src/vllm --baseline known.json --update-baseline
+  vllm-contracts audit --format github --format sarif=report.sarif
 
 \b
 Exit codes:
@@ -32,7 +36,7 @@ Exit codes:
 """
 
 
-@click.command(epilog=EXAMPLES, short_help="Report broken contracts in a vLLM tree.")
+@click.command(epilog=EXAMPLES + FORMATS_HELP, short_help="Report broken contracts in a vLLM tree.")
 @click.argument("path", required=False, type=click.Path(path_type=Path))
 @click.option("--release", metavar="X.Y.Z", help="Audit a published release, fetched with pip and kept in a cache.")
 @click.option(
@@ -41,27 +45,12 @@ Exit codes:
     type=click.Path(path_type=Path),
     help="Audit the vLLM installed for another interpreter.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "concise"]),
-    default="text",
-    show_default=True,
-    help="text for people, concise for editors (path:line:column: CODE message), json for programs.",
-)
-@click.option(
-    "--output", "-o", "target", metavar="FILE", type=click.Path(path_type=Path), help="Write the report to a file."
-)
-@click.option("--select", metavar="RULE", multiple=True, help="Only these rules: codes or names, commas between.")
-@click.option("--ignore", metavar="RULE", multiple=True, help="Not these rules.")
-@click.option("--contract", metavar="NAME", multiple=True, help="Only this contract, such as SupportsEagle3.")
-@click.option(
-    "--fail-on",
-    type=click.Choice(["error", "warning", "info", "never"]),
-    default="warning",
-    show_default=True,
-    help="The least severity of a finding that makes the exit code 1.",
-)
+@report_options
+@judging
+@click.option("--update-baseline", is_flag=True, help="Make the baseline of what is found now.")
+@click.option("--statistics", "detail", flag_value="statistics", help="In text, only how often each rule is broken.")
+@click.option("--quiet", "-q", "detail", flag_value="quiet", help="In text, findings and nothing about the tree.")
+@click.option("--verbose", "-v", "detail", flag_value="verbose", help="In text, suppressed and known findings too.")
 @cache_options
 @click.pass_context
 def audit(
@@ -69,13 +58,11 @@ def audit(
     path: Path | None,
     release: str | None,
     python: Path | None,
-    form: str,
-    target: Path | None,
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    contract: tuple[str, ...],
-    fail_on: str,
-    cache_dir: Path | None,
+    forms: tuple[Wanted, ...],
+    target: str | None,
+    given: Given,
+    update_baseline: bool,
+    detail: Detail | None,
     no_cache: bool,
 ) -> None:
     """Report which models cannot use a feature that their inner model has, and why.
@@ -85,47 +72,28 @@ def audit(
     """
     if sum(given is not None for given in (path, release, python)) > 1:
         raise click.UsageError("give one of PATH, --release and --python")
-    rules = select_rules(select, ignore)
+    wanted = settle(forms, target)
+    if detail == "statistics" and all(one.form != "text" for one in wanted):
+        raise click.UsageError("--statistics changes the text report, and no --format is text")
     with failing_in_one_line():
-        tree = tree_of(open_tree(path, release, python, cache_dir), no_cache=no_cache, cache_dir=cache_dir)
-        report = run_audit(tree, rules, contract)
-        text = render(report, form, to_file=target is not None)
-    _deliver(text, target)
-    context.exit(FINDINGS if _fails(report, fail_on) else CLEAN)
+        tree, settings = tree_with_settings(path, release, python, given, no_cache=no_cache)
+        if update_baseline and settings.baseline is None:
+            raise click.UsageError("--update-baseline needs --baseline FILE, or a baseline in the settings")
+        report = judge(tree, settings, baseline=settings.baseline, update=update_baseline)
+        if update_baseline:
+            keep_baseline(report)
+    write_reports(report, wanted, rules_of(settings), detail or "normal")
+    if detail != "quiet" and all(one.form != "text" for one in wanted):
+        _note(report)
+    context.exit(FINDINGS if _fails(report, settings.fail_on) else CLEAN)
 
 
-def render(report: Report, form: str, *, to_file: bool) -> str:
-    """The report in one of the formats.
+def _note(report: Report) -> None:
+    """What the other formats do not say: that the baseline could be smaller."""
+    from analyzer.report.aside import stale
 
-    Args:
-        report: of an audit.
-        form: ``text``, ``json`` or ``concise``.
-        to_file: whether it goes to a file, which has no colours and no width of its own.
-    """
-    if form == "json":
-        from analyzer.report import json
-
-        return json.render(report)
-    if form == "concise":
-        from analyzer.report import concise
-
-        return concise.render(report)
-    import io
-
-    from rich.console import Console
-
-    from analyzer.report import layout, text
-
-    file = io.TextIOWrapper(io.BytesIO(), "utf-8") if to_file else None
-    console = Console(file=file, width=layout.WIDEST, color_system=None) if to_file else Console()
-    return text.render(report, console)
-
-
-def _deliver(text: str, path: Path | None) -> None:
-    if path is None:
-        output.write_out(text)
-    else:
-        output.write_file(path, text)
+    if said := stale(report):
+        click.echo(f"note: {said}", err=True)
 
 
 def _fails(report: Report, fail_on: str) -> bool:

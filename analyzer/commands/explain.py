@@ -65,4 +65,6 @@ def _paragraphs(text: str, indent: str = "") -> Iterator[str]:
 def _case(label: str, case: Case) -> Iterator[str]:
     yield ""
     yield from textwrap.wrap(f"{label}: {case.name}", WIDTH)
+    if case.settings:
+        yield f"    # vllm-contracts.toml: {case.settings}"
     yield from textwrap.indent(textwrap.dedent(case.source).strip("\n"), "    ").split("\n")

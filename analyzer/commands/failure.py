@@ -8,9 +8,17 @@ CLEAN, FINDINGS, FAILED, INTERRUPTED = 0, 1, 2, 130
 
 
 class Failure(click.ClickException):
-    """The run itself failed; the message is one line that says what to do."""
+    """The run itself failed.
+
+    Args:
+        messages: one line each that says what to do; usually there is one.
+    """
 
     exit_code = FAILED
+
+    def __init__(self, *messages: str) -> None:
+        super().__init__(messages[0])
+        self.messages = messages
 
 
 def one_line(message: str) -> str:

@@ -10,8 +10,10 @@ import click
 
 from analyzer.commands import output
 from analyzer.commands.failure import CLEAN, FINDINGS
-from analyzer.commands.selection import did_you_mean, select_rules
-from analyzer.commands.tree import cache_options, failing_in_one_line, open_tree, run_audit, tree_of
+from analyzer.commands.judging import judge, tree_with_settings
+from analyzer.commands.options import Given, selecting
+from analyzer.commands.tree import cache_options, failing_in_one_line
+from analyzer.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from analyzer.findings import Finding
@@ -42,10 +44,8 @@ WIDTH = 80
 @click.option("--diff", is_flag=True, help="Print a patch for git apply or patch -p1; write nothing.")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if something would change.")
 @click.option("--interactive", "-i", is_flag=True, help="Show each fix and ask: yes, no, all the rest, quit.")
-@click.option("--select", metavar="RULE", multiple=True, help="Only these rules: codes or names, commas between.")
-@click.option("--ignore", metavar="RULE", multiple=True, help="Not these rules.")
+@selecting
 @click.option("--class", "classes", metavar="NAME", multiple=True, help="Only this class, with or without its module.")
-@click.option("--contract", metavar="NAME", multiple=True, help="Only this contract, such as SupportsEagle3.")
 @click.option("--break-hard-links", is_flag=True, help="Also write files that have other names.")
 @cache_options
 @click.pass_context
@@ -56,24 +56,21 @@ def fix(
     diff: bool,
     check: bool,
     interactive: bool,
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
+    given: Given,
     classes: tuple[str, ...],
-    contract: tuple[str, ...],
     break_hard_links: bool,
-    cache_dir: Path | None,
     no_cache: bool,
 ) -> None:
     """Repair what the audit of a tree finds: the safe fixes, or with --unsafe-fixes all.
 
     Each file is changed as little as possible, checked, and replaced in one step; a file that cannot be
-    changed with certainty is left as it is.
+    changed with certainty is left as it is. Findings that a comment suppresses are left alone; those of a
+    baseline are repaired too.
     """
     if interactive and (diff or check):
         raise click.UsageError("--interactive writes what you agree to; it goes with neither --diff nor --check")
-    rules = select_rules(select, ignore)
     with failing_in_one_line():
-        report = run_audit(tree_of(open_tree(path), no_cache=no_cache, cache_dir=cache_dir), rules, contract)
+        report = judge(*tree_with_settings(path, None, None, given, no_cache=no_cache))
     findings = _of_classes(report, classes)
     allowed = ("safe", "unsafe") if unsafe_fixes else ("safe",)
     wanted = [f for f in findings if f.fix.edits and f.fix.safety in allowed]

@@ -52,3 +52,16 @@ def write_file(path: Path, text: str) -> None:
         path.write_text(text, "utf-8", "backslashreplace")
     except OSError as error:
         raise Failure(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def append_file(path: Path, text: str) -> None:
+    """Add to the end of a file, in UTF-8.
+
+    Raises:
+        Failure: it cannot be written.
+    """
+    try:
+        with path.open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+            file.write(text)
+    except OSError as error:
+        raise Failure(f"{path}: cannot be written: {error.strerror or error}") from None

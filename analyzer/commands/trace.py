@@ -10,7 +10,9 @@ import click
 
 from analyzer.commands import output
 from analyzer.commands.failure import CLEAN, FINDINGS
-from analyzer.commands.tree import Tree, cache_options, failing_in_one_line, open_tree, tree_of
+from analyzer.commands.judging import tree_with_settings
+from analyzer.commands.options import Given
+from analyzer.commands.tree import Tree, cache_options, failing_in_one_line
 
 if TYPE_CHECKING:
     from analyzer.trace import Trace
@@ -73,7 +75,7 @@ def trace(
     if sum(given is not None for given in (path, release, python)) > 1:
         raise click.UsageError("give one of PATH, --release and --python")
     with failing_in_one_line():
-        tree = tree_of(open_tree(path, release, python, cache_dir), no_cache=no_cache, cache_dir=cache_dir)
+        tree, _ = tree_with_settings(path, release, python, Given(cache_dir=cache_dir), no_cache=no_cache)
         found = _trace(tree, name, contract, draft)
     text = _render(found, form, everything=everything, to_file=target is not None)
     if target is None:

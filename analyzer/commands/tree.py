@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,20 +19,22 @@ if TYPE_CHECKING:
     from analyzer.cache import Cache, State
     from analyzer.checkout import Checkout
     from analyzer.records import Report
-    from rules._rule import Rule
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+cache_folder = click.option(
+    "--cache-dir",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Where results and releases are kept; vllm-contracts cache path says where by default.",
+)
 
 
 def cache_options(command: F) -> F:
     """``--no-cache`` and ``--cache-dir``, for commands that read a tree."""
     command = click.option("--no-cache", is_flag=True, help="Read everything anew, and keep nothing.")(command)
-    return click.option(
-        "--cache-dir",
-        metavar="FOLDER",
-        type=click.Path(path_type=Path),
-        help="Where results and releases are kept; vllm-contracts cache path says where by default.",
-    )(command)
+    return cache_folder(command)
 
 
 @contextmanager
@@ -151,18 +153,3 @@ def tree_of(checkout: Checkout, *, no_cache: bool = False, cache_dir: Path | Non
 
 def _warn(message: str) -> None:
     click.echo(f"warning: {one_line(message)}", err=True)
-
-
-def run_audit(tree: Tree, rules: Sequence[Rule], contracts: Sequence[str] = ()) -> Report:
-    """The report of a tree, reduced to some rules and contracts.
-
-    Raises:
-        EngineError: the tree cannot be audited, or has no contract of a name.
-    """
-    from analyzer.engine import require_contracts
-
-    report = tree.report()
-    require_contracts([c.name for c in report.contracts], contracts)
-    codes = {rule.code for rule in rules}
-    kept = [f for f in report.findings if f.code in codes and (not contracts or f.contract in contracts)]
-    return replace(report, findings=kept)

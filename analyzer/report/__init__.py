@@ -1,2 +1,4 @@
-"""Reports of an audit: for people (:mod:`~analyzer.report.text`), for editors (:mod:`~analyzer.report.concise`) and
-for programs (:mod:`~analyzer.report.json`).  A renderer computes no verdicts; it shows those of the report."""
+"""Reports of an audit, a module for each format; :mod:`~analyzer.report.formats` lists them.
+
+A renderer computes no verdicts, and reads neither the disk nor the environment: it shows what the report says.
+"""

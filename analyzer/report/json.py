@@ -7,7 +7,16 @@ from typing import Any
 
 import analyzer
 from analyzer.findings import Finding
-from analyzer.records import ContractRecord, InnerRecord, ModelRecord, Report, StatusRecord
+from analyzer.records import (
+    BaselineRecord,
+    ContractRecord,
+    InnerRecord,
+    ModelRecord,
+    Report,
+    StatusRecord,
+    SuppressedRecord,
+)
+from analyzer.report.context import BARE, Context
 
 SCHEMA = 1
 TOOL = "vllm-contracts"
@@ -35,10 +44,12 @@ def to_dict(report: Report) -> Record:
         "models": [_model(model) for model in report.models],
         "findings": [_finding(finding) for finding in report.findings],
         "diagnostics": [{"path": d.path, "line": d.line, "message": d.message} for d in report.diagnostics],
+        "suppressed": [_suppressed(suppressed) for suppressed in report.suppressed],
+        "baseline": _baseline(report.baseline) if report.baseline is not None else None,
     }
 
 
-def render(report: Report) -> str:
+def render(report: Report, _: Context = BARE) -> str:
     """The report as JSON in ASCII, with one line for each contract, model, finding and diagnostic.
 
     So it can be searched and compared line by line, and takes a fraction of the time of an indented one.
@@ -127,4 +138,21 @@ def _finding(finding: Finding) -> Record:
             {"link": x.link, "ok": x.ok, "path": x.path, "line": x.line, "detail": x.detail} for x in finding.chain
         ],
         "gates": [{"path": g.path, "line": g.line, "subject": g.subject} for g in finding.gates],
+    }
+
+
+def _suppressed(suppressed: SuppressedRecord) -> Record:
+    by = suppressed.by
+    comment = {"path": by.path, "line": by.line, "column": by.column, "reason": suppressed.reason}
+    return {**_finding(suppressed.finding), "suppressed_by": comment}
+
+
+def _baseline(compared: BaselineRecord) -> Record:
+    return {
+        "file": str(compared.file),
+        "findings": [_finding(finding) for finding in compared.known],
+        "stale": [
+            {"code": e.code, "class": e.cls, "contract": e.contract, "path": e.path, "fingerprint": e.fingerprint}
+            for e in compared.stale
+        ],
     }

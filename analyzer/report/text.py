@@ -11,6 +11,9 @@ from rich.text import Text
 
 from analyzer.findings import SEVERITIES, Finding, Link
 from analyzer.records import Report
+from analyzer.report import statistics
+from analyzer.report.aside import aside
+from analyzer.report.context import BARE, Context, Detail
 from analyzer.report.layout import NARROWEST, WIDEST, Glyphs, clean, glyphs_for, plural, wrap
 from analyzer.report.summary import summary
 
@@ -21,15 +24,20 @@ _PLACE = re.compile(r"[\w./-]+\.py:\d+")
 _INDENT = "  "
 
 
-def render(report: Report, console: Console) -> str:
+def render(report: Report, context: Context = BARE) -> str:
     """The report as text.
 
     Args:
         report: of an audit.
-        console: tells the width, the encoding and whether there are colours; nothing is printed on it.
+        context: its console tells the width, the encoding and whether there are colours; nothing is printed on
+            it.  Without one the text is for a file: it has no colours and the full width.  Its detail says how
+            much is told.
     """
+    if context.detail == "statistics":
+        return statistics.render(report)
+    console = context.console or Console(file=_utf8(), width=WIDEST, color_system=None)
     width = max(NARROWEST, min(console.width, WIDEST))
-    lines = _lines(report, width, glyphs_for(console.encoding))
+    lines = _lines(report, width, glyphs_for(console.encoding), context.detail)
     written = io.StringIO()
     twin = Console(
         file=written,
@@ -37,21 +45,31 @@ def render(report: Report, console: Console) -> str:
         color_system=None if console.legacy_windows else console.color_system,  # type: ignore[arg-type]
         no_color=console.no_color,
     )
-    twin.print(Text("\n").join(lines), soft_wrap=True)
+    shown = Text("\n").join(lines)
+    if shown:
+        twin.print(shown, soft_wrap=True)
     return written.getvalue()
 
 
-def _lines(report: Report, width: int, glyphs: Glyphs) -> Iterator[Text]:
+def _utf8() -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(), "utf-8")
+
+
+def _lines(report: Report, width: int, glyphs: Glyphs, detail: Detail) -> Iterator[Text]:
     checkout = report.checkout
     version = checkout.version or "of an unknown version"
-    yield Text(f"vLLM {clean(version)} in {clean(str(checkout.root))}", "bold")
-    yield Text()
+    if detail != "quiet":
+        yield Text(f"vLLM {clean(version)} in {clean(str(checkout.root))}", "bold")
+        yield Text()
     for finding in sorted(report.findings, key=lambda f: (SEVERITIES.index(f.severity), f.sort_key)):
         yield from _finding(finding, width, glyphs)
         yield Text()
+    if detail == "quiet":
+        return
     yield from _gates(report.findings, width)
     yield from _diagnostics(report, width)
     yield from (Text.assemble(*parts) for parts in summary(report, width))
+    yield from map(Text, aside(report, width, listed=detail == "verbose"))
 
 
 # -- one finding -----------------------------------------------------------------------------------
@@ -60,7 +78,8 @@ def _lines(report: Report, width: int, glyphs: Glyphs) -> Iterator[Text]:
 def _finding(finding: Finding, width: int, glyphs: Glyphs) -> Iterator[Text]:
     yield from _head(finding, width)
     yield Text.assemble(_INDENT, (clean(str(finding.at)), "cyan"))
-    yield from _served(finding, width)
+    if finding.contract:  # a comment serves nothing
+        yield from _served(finding, width)
     yield Text()
     yield from _paragraph(finding.message.rstrip(".") + ".", width)
     yield from _chain(finding.chain, width, glyphs)
@@ -71,7 +90,9 @@ def _head(finding: Finding, width: int) -> Iterator[Text]:
     certainty = "" if finding.confidence == "certain" else f", {finding.confidence}"
     rule = Text(f"{finding.code} {finding.name}", "bold")
     weight = Text.assemble(
-        _INDENT, (finding.severity, _SEVERITY_STYLES[finding.severity]), f"{certainty}, {clean(finding.contract)}"
+        _INDENT,
+        (finding.severity, _SEVERITY_STYLES[finding.severity]),
+        certainty + (f", {clean(finding.contract)}" if finding.contract else ""),
     )
     yield from [rule + weight] if len(rule) + len(weight) <= width else [rule, weight]
 

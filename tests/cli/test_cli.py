@@ -73,7 +73,7 @@ FAILURES: list[tuple[str, str]] = [
     ("audit {tmp}", "no vLLM here"),
     ("audit {tmp}/nowhere", "no such folder"),
     ("audit {tree}/vllm/_version.py", "a file"),
-    ("audit {tree} --select VC01", "no rule is called VC01; did you mean VC0"),
+    ("audit {tree} --select VC01", "no rule is called VC01; did you mean VC"),
     ("audit {tree} --select VC001,undeclared-suport", "did you mean undeclared-support"),
     ("audit {tree} --ignore zzz", "no rule is called zzz; vllm-contracts explain lists them"),
     ("audit {tree} --contract SupportsEagle", "no contract SupportsEagle; did you mean SupportsEagle3?"),
