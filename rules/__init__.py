@@ -5,14 +5,28 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from rules._rule import Rule
+if TYPE_CHECKING:
+    from rules._rule import Rule
+
+_MODULE = re.compile(r"(vc\d{3})_(\w+)")
+
+
+@lru_cache(maxsize=1)
+def rule_names() -> dict[str, str]:
+    """The name of every rule by its code, read from the modules' own names: importing them takes a while."""
+    found = (_MODULE.fullmatch(module.name) for module in pkgutil.iter_modules(__path__))
+    return {match[1].upper(): match[2].replace("_", "-") for match in found if match is not None}
 
 
 @lru_cache(maxsize=1)
 def all_rules() -> tuple[Rule, ...]:
     """One instance of every rule, by code."""
+    from rules._rule import Rule
+
     found: dict[str, Rule] = {}
     for module in pkgutil.iter_modules(__path__):
         if module.name.startswith("_"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rules import all_rules
+from rules import all_rules, rule_names
 from rules._rule import Case, Rule
 from tests.fixture_trees import GENERATIONS, Trees, all_cases
 
@@ -60,3 +60,8 @@ def test_names_of_cases_are_sentences_and_none_is_given_twice() -> None:
     names = [case.name for _, case in all_cases()]
     assert len(set(names)) == len(names)
     assert all(" " in name and not name.endswith(".") for name in names)
+
+
+def test_a_module_is_called_what_its_rule_is() -> None:
+    """Codes and names are read from the modules' names where a rule itself is not needed."""
+    assert rule_names() == {rule.code: rule.name for rule in all_rules()}

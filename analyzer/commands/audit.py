@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,12 +15,23 @@ import click
 from analyzer.commands.failure import CLEAN, FINDINGS
 from analyzer.commands.judging import judge, keep_baseline, rules_of, tree_with_settings
 from analyzer.commands.options import Given, judging
-from analyzer.commands.reports import FORMATS_HELP, Wanted, report_options, settle, write_reports
+from analyzer.commands.reports import (
+    FORMATS_HELP,
+    Wanted,
+    render_reports,
+    report_options,
+    settle,
+    summary_file,
+    surroundings,
+    write_texts,
+)
 from analyzer.commands.tree import cache_options, failing_in_one_line
 
 if TYPE_CHECKING:
+    from analyzer.commands.tree import Tree
     from analyzer.records import Report
     from analyzer.report.context import Detail
+    from analyzer.settings import Settings
 
 EXAMPLES = """
 \b
@@ -79,21 +95,44 @@ def audit(
         tree, settings = tree_with_settings(path, release, python, given, no_cache=no_cache)
         if update_baseline and settings.baseline is None:
             raise click.UsageError("--update-baseline needs --baseline FILE, or a baseline in the settings")
-        report = judge(tree, settings, baseline=settings.baseline, update=update_baseline)
-        if update_baseline:
-            keep_baseline(report)
-    write_reports(report, wanted, rules_of(settings), detail or "normal")
-    if detail != "quiet" and all(one.form != "text" for one in wanted):
-        _note(report)
-    context.exit(FINDINGS if _fails(report, settings.fail_on) else CLEAN)
+        make = partial(_outcome, tree, settings, wanted, detail, update=update_baseline)
+        if update_baseline or summary_file(wanted) is not None:  # it writes more than the reports
+            outcome = make()
+        else:
+            outcome = tree.known(_product(tree, settings, wanted, detail), make)
+    told = json.loads(outcome)
+    write_texts([(one.place, text) for one, text in zip(wanted, told["texts"], strict=True)])
+    if told["note"]:
+        click.echo(f"note: {told['note']}", err=True)
+    context.exit(told["code"])
 
 
-def _note(report: Report) -> None:
-    """What the other formats do not say: that the baseline could be smaller."""
+def _product(tree: Tree, settings: Settings, wanted: Sequence[Wanted], detail: Detail | None) -> str:
+    """A name for what a run says, different where anything but the tree is."""
+    known = b""
+    if settings.baseline is not None:
+        with suppress(OSError):  # the run will say so
+            known = settings.baseline.read_bytes()
+    told = repr((settings, detail, surroundings(wanted), tree.checkout.version, str(tree.checkout.root)))
+    digest = hashlib.blake2b(told.encode("utf-8", "surrogateescape"), digest_size=12)
+    digest.update(known)
+    return f"said-{digest.hexdigest()}"
+
+
+def _outcome(
+    tree: Tree, settings: Settings, wanted: Sequence[Wanted], detail: Detail | None, *, update: bool = False
+) -> bytes:
+    """Everything that a run says, as JSON: the reports in the order of ``wanted``, a note, the exit code."""
     from analyzer.report.aside import stale
 
-    if said := stale(report):
-        click.echo(f"note: {said}", err=True)
+    report = judge(tree, settings, baseline=settings.baseline, update=update)
+    if update:
+        keep_baseline(report)
+    texts = render_reports(report, wanted, rules_of(settings), detail or "normal")
+    # What the other formats do not say: that the baseline could be smaller.
+    note = stale(report) if detail != "quiet" and all(one.form != "text" for one in wanted) else ""
+    code = FINDINGS if _fails(report, settings.fail_on) else CLEAN
+    return json.dumps({"texts": [text for _, text in texts], "note": note, "code": code}).encode()
 
 
 def _fails(report: Report, fail_on: str) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -114,8 +116,10 @@ def settle(forms: Sequence[Wanted], target: str | None) -> list[Wanted]:
     return list(taken.values())
 
 
-def write_reports(report: Report, wanted: Sequence[Wanted], rules: Sequence[Rule], detail: Detail = "normal") -> None:
-    """Write reports, once all of them are rendered: files first, so that a failure leaves standard output empty.
+def render_reports(
+    report: Report, wanted: Sequence[Wanted], rules: Sequence[Rule], detail: Detail = "normal"
+) -> list[tuple[str, str]]:
+    """Reports as texts, each with its place.
 
     Where GitHub has a summary of the job, the ``github`` format adds to it.
 
@@ -126,7 +130,7 @@ def write_reports(report: Report, wanted: Sequence[Wanted], rules: Sequence[Rule
         detail: how much the text tells.
 
     Raises:
-        Failure: one cannot be written.
+        Failure: the summary cannot be written.
     """
     from analyzer.report import formats
     from analyzer.report.context import Context
@@ -136,8 +140,38 @@ def write_reports(report: Report, wanted: Sequence[Wanted], rules: Sequence[Rule
     for form, place in wanted:
         on_terminal = form == "text" and place == STDOUT
         texts.append((place, formats.render(report, form, _on_terminal(context) if on_terminal else context)))
-    if (summary := os.environ.get(SUMMARY)) and any(one.form == "github" for one in wanted):
-        _add_summary(Path(summary), report, context)
+    if summary := summary_file(wanted):
+        _add_summary(summary, report, context)
+    return texts
+
+
+def summary_file(wanted: Sequence[Wanted]) -> Path | None:
+    """The file of the job's summary, where one of the reports adds to it."""
+    named = os.environ.get(SUMMARY)
+    return Path(named) if named and any(one.form == "github" for one in wanted) else None
+
+
+def surroundings(wanted: Sequence[Wanted]) -> str:
+    """Everything outside the tree and the settings that a rendered report depends on."""
+    asked = [os.environ.get(name) for name in (*REPOSITORY, *_TERMINAL)]
+    out = sys.stdout
+    size = shutil.get_terminal_size() if out is not None and out.isatty() else None
+    return repr((wanted, str(Path.cwd()), asked, size, getattr(out, "encoding", None), sys.platform))
+
+
+_TERMINAL = (
+    *("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS", "LINES", "TERM", "COLORTERM"),
+    *("JUPYTER_COLUMNS", "JUPYTER_LINES", "WT_SESSION", "UNICODE_VERSION"),
+)
+"""What rich's ``Console`` asks of the environment (its documentation, "Environment variables", and its source)."""
+
+
+def write_texts(texts: Sequence[tuple[str, str]]) -> None:
+    """Write rendered reports: files first, so that a failure leaves standard output empty.
+
+    Raises:
+        Failure: one cannot be written.
+    """
     for place, text in sorted(texts, key=lambda one: one[0] == STDOUT):
         if place == STDOUT:
             output.write_out(text)

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 def rule_names() -> dict[str, str]:
     """The code of every rule by its code and by its name, in lower case."""
-    from rules import all_rules
+    from rules import rule_names as names
 
-    return {word.lower(): rule.code for rule in all_rules() for word in (rule.code, rule.name)}
+    return {word.lower(): code for code, name in names().items() for word in (code, name)}
 
 
 def codes_of(values: Sequence[str], option: str) -> tuple[str, ...] | None:
@@ -37,7 +37,7 @@ def codes_of(values: Sequence[str], option: str) -> tuple[str, ...] | None:
         return None
     words = [word.strip() for value in values for word in value.split(",") if word.strip()]
     try:
-        codes = tuple(dict.fromkeys(find_rule(word).code for word in words))
+        codes = tuple(dict.fromkeys(find_code(word) for word in words))
     except click.BadParameter as error:
         error.param_hint = option
         raise
@@ -46,17 +46,29 @@ def codes_of(values: Sequence[str], option: str) -> tuple[str, ...] | None:
     return codes
 
 
+def find_code(word: str) -> str:
+    """The code of a rule's code or name, in upper or lower case.
+
+    Raises:
+        click.BadParameter: if there is none.
+    """
+    from rules import rule_names as names
+
+    for code, name in names().items():
+        if word.lower() in (code.lower(), name):
+            return code
+    known = [key for pair in names().items() for key in pair]
+    hint = did_you_mean(word, known, "vllm-contracts explain lists them")
+    raise click.BadParameter(f"no rule is called {word}{hint}")
+
+
 def find_rule(word: str) -> Rule:
     """The rule of a code or name, in upper or lower case.
 
     Raises:
         click.BadParameter: if there is none.
     """
+    code = find_code(word)
     from rules import all_rules
 
-    known = {key: rule for rule in all_rules() for key in (rule.code, rule.name)}
-    for key, rule in known.items():
-        if key.lower() == word.lower():
-            return rule
-    hint = did_you_mean(word, known, "vllm-contracts explain lists them")
-    raise click.BadParameter(f"no rule is called {word}{hint}")
+    return next(rule for rule in all_rules() if rule.code == code)

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 EXAMPLES = """
 \b
 Examples:
-  vllm-contracts trace LlavaNextForConditionalGeneration --release 0.33.0
+  vllm-contracts trace MyModelForCausalLM ~/src/vllm
   vllm-contracts trace ~/checkpoints/my-model ~/src/vllm
   vllm-contracts trace config.json --release 0.33.0 --draft drafter/config.json
-  vllm-contracts trace Qwen2VLForConditionalGeneration ~/src/vllm --contract SupportsPP
+  vllm-contracts trace MyModelForCausalLM ~/src/vllm --contract SupportsPP
 
 \b
 Exit codes:
