@@ -16,6 +16,7 @@ from analyzer.commands.config import config
 from analyzer.commands.explain import explain
 from analyzer.commands.failure import CLEAN, FAILED, INTERRUPTED, Failure, one_line
 from analyzer.commands.fix import fix
+from analyzer.commands.hook import hook
 from analyzer.commands.output import silence_stdout
 from analyzer.commands.trace import trace
 
@@ -58,6 +59,7 @@ cli.add_command(audit)
 cli.add_command(fix)
 cli.add_command(explain)
 cli.add_command(trace)
+cli.add_command(hook)
 cli.add_command(cache)
 cli.add_command(config)
 
