@@ -97,7 +97,8 @@ RUNS: list[tuple[str, dict[str, str], int, str]] = [
     ("further options", {"path": "the tree", "args": "--fail-on never\n--select VC004"}, 0, "title=VC004"),
     ("several formats", {"path": "the tree", "format": "concise sarif=a.sarif\njunit=b.xml"}, 1, f"{WRAPPERS}:15:1:"),
     ("both", {"path": "the tree", "release": "0.33.0"}, 2, "error: give one of PATH, --release and --python"),
-    ("no code", {"path": "$(touch pwned)", "args": "--select `touch,pwned`"}, 2, "no rule is called `touch"),
+    ("no code in the path", {"path": "$(touch pwned)"}, 2, "$(touch pwned): no such folder"),
+    ("no code in the options", {"path": "the tree", "args": "--select `touch,pwned`"}, 2, "no rule is called `touch"),
     ("no glob", {"path": "*"}, 2, "error: "),
     ("no option", {"path": "--version"}, 2, "no such folder"),
 ]

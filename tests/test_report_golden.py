@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 from importlib import import_module
+from inspect import get_annotations
 
 import pytest
 
@@ -12,8 +13,6 @@ from analyzer.records import Report
 from analyzer.report.context import Context
 from analyzer.report.formats import FORMATS, render
 from tests.golden import GOLDEN, golden, golden_report
-
-HELPERS = {"aside", "context", "formats", "layout", "replacements", "sarif_result", "statistics", "summary"}
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +29,11 @@ def test_nothing_is_kept_of_a_format_that_is_gone() -> None:
     assert {path.name for path in GOLDEN.glob("report.*")} == {f"report.{name}" for name in FORMATS}
 
 
-OTHER_COMMANDS = {"trace"}
-
-
-def test_every_module_is_a_format_or_a_helper() -> None:
-    modules = {module.name for module in pkgutil.iter_modules(analyzer.report.__path__)}
-    assert modules == set(FORMATS) | HELPERS | OTHER_COMMANDS
-    assert all(hasattr(import_module(f"analyzer.report.{name}"), "render") for name in FORMATS)
+def test_a_module_that_renders_a_report_in_a_context_is_a_format() -> None:
+    modules = [import_module(f"analyzer.report.{m.name}") for m in pkgutil.iter_modules(analyzer.report.__path__)]
+    renders = {module.__name__.rpartition(".")[2]: getattr(module, "render", None) for module in modules}
+    takes = {name: list(get_annotations(render).values()) for name, render in renders.items() if render is not None}
+    assert {name for name, types in takes.items() if types[:2] == ["Report", "Context"]} == set(FORMATS)
 
 
 @pytest.mark.parametrize("name", sorted(set(FORMATS) - {"text", "json"}))
