@@ -25,23 +25,21 @@ COLUMNS = (
 
 
 def render(matrix: Matrix) -> str:
-    """The matrix as CSV with a head line, lines ended as RFC 4180 says.
+    """The matrix as CSV with a head line.
 
     Args:
         matrix: all of it, or a selection.
     """
     written = io.StringIO(newline="")
-    lines = csv.writer(written)
+    lines = csv.writer(written, lineterminator="\n")
     lines.writerow(COLUMNS)
     for row in matrix.rows:
         for name, cell in row.cells.items():
             status = cell.status
             answers = [_answer(a) for a in (status.satisfied, status.class_satisfied, status.declared)]
             codes = " ".join(sorted({finding.code for finding in cell.findings}))
-            lines.writerow(
-                [row.architecture, row.model.cls, row.variant, row.model.role, name, cell.verdict, *answers]
-                + [cell.at.path, cell.at.line, cell.reason, codes]
-            )
+            model = (row.architecture, row.model.cls, row.variant, row.model.role)
+            lines.writerow((*model, name, cell.verdict, *answers, cell.at.path, cell.at.line, cell.reason, codes))
     return written.getvalue()
 
 

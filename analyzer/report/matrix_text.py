@@ -84,7 +84,7 @@ def _lines(matrix: Matrix, width: int, marks: dict[CellVerdict, str], hidden: in
 
 def _columns(matrix: Matrix, space: int, marks: dict[CellVerdict, str]) -> list[_Column]:
     """Columns of words if all of them fit, else of marks under numbers that the legend explains."""
-    words = {verdict: verdict for verdict in CELL_VERDICTS}
+    words: dict[CellVerdict, str] = {verdict: verdict for verdict in CELL_VERDICTS}
     wide = [
         _Column(c.name, clean(c.name), max(len(clean(c.name)), *(len(v) + 1 for v in matrix.counts(c.name))), words)
         for c in matrix.contracts
@@ -138,10 +138,9 @@ def _legend(matrix: Matrix, columns: Sequence[_Column], width: int) -> Iterator[
     for column in columns:
         counts = matrix.counts(column.name)
         told = ", ".join(f"{verdict} {counts[verdict]}" for verdict in CELL_VERDICTS if counts[verdict])
-        name = f"{column.head:>2} {clean(column.name)}" if numbered else column.head
-        lines = wrap(told, max(20, width - 6))
-        yield Text(name, "bold")
-        yield from (Text(f"    {line}") for line in lines)
+        lines = wrap(f"{clean(column.name)}: {told}", width - 4)
+        yield Text.assemble((f"{column.head:>2}  " if numbered else "", "bold"), lines[0])
+        yield from (Text(f"    {line}") for line in lines[1:])
     if numbered:
         marks = columns[0].marks
         present = {cell.verdict for row in matrix.rows for cell in row.cells.values()}
