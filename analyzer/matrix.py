@@ -212,7 +212,12 @@ def _kind(model: ModelRecord) -> str:
 
 
 def _decided(model: ModelRecord, status: StatusRecord) -> Position:
-    """Where a status is decided: the first link that is broken, else the first that is not known, else the class."""
+    """Where a status is decided: the first link that is broken, else the first that is not known, else the class.
+
+    What works may have links that are not known, such as a stub that is never called.
+    """
+    if status.verdict == "works":
+        return model.at
     links = [link for chain in status.chains for link in chain.links if link.path]
     for answer in (False, None):
         for link in links:

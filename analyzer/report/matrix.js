@@ -91,7 +91,7 @@
       "th",
       { scope: "row" },
       make("b", {}, ...breakable(row.architecture)),
-      make("small", {}, detail.filter(Boolean).join(" · ")),
+      make("small", {}, ...breakable(detail.filter(Boolean).join(" · "))),
     );
   }
 
@@ -105,7 +105,7 @@
       { type: "button", tabindex: "-1", "aria-haspopup": "dialog" },
       make("span", { class: "mark", "aria-hidden": "true" }, MARKS[verdict]),
       shown,
-      cell[4] ? make("span", { class: "skip" }, ", with a finding") : null,
+      cell[4] ? make("span", { class: "unseen" }, ", with a finding") : null,
     );
     return make("td", { class: verdict, "data-column": column }, button);
   }
@@ -193,15 +193,15 @@
     if (!cell || event.altKey || event.metaKey) return;
     const rows = visible();
     const from = rows.indexOf(cell.parentElement);
-    const width = columns.length;
     let target = null;
     if (event.key in STEPS) {
       const [down, right] = STEPS[event.key];
       let row = Math.min(Math.max(from + down, 0), rows.length - 1);
-      const position = Math.min(Math.max(cell.cellIndex + right, 1), width);
+      let position = cell.cellIndex + right;
       target = buttonIn(rows[row], position);
-      while (!target && rows[row + Math.sign(down || 0)] && down) {
+      while (!target && rows[row] && position > 0 && position <= columns.length) {
         row += Math.sign(down);
+        position += Math.sign(right);
         target = buttonIn(rows[row], position);
       }
     } else if (event.key === "Home" || event.key === "End") {
@@ -248,7 +248,7 @@
     const [code, weight, message, repair, path, line] = data.findings[number];
     return make(
       "li",
-      { class: "finding" },
+      { class: "wide" },
       make("b", {}, data.texts[code]),
       ` (${data.texts[weight]})`,
       make("p", {}, data.texts[message]),
@@ -285,7 +285,7 @@
     if (data.texts[cell[1]]) parts.push(make("p", {}, data.texts[cell[1]]));
     parts.push(
       pairs([
-        ["Class", row.class.split(".").at(-1), place(...row.at)],
+        ["Class", ...breakable(row.class.split(".").at(-1)), place(...row.at)],
         ["Role", row.role],
         [checker, `${ANSWERS[cell[2]]} for an object, ${ANSWERS[cell[3]]} for the class`],
       ]),
@@ -293,6 +293,7 @@
     if (cell[5].length) parts.push(make("h3", {}, "Findings"), make("ul", {}, ...cell[5].map(findingItem)));
     parts.push(...chains(contract, cell));
     show(`${label(row)}: ${contract.name}`, parts);
+    history.replaceState(null, "", address(row, column));
   }
 
   function showContract(column) {
@@ -302,7 +303,9 @@
       const cell = cellAt(row, column);
       if (cell) counts[data.verdicts[cell[0]]] = (counts[data.verdicts[cell[0]]] || 0) + 1;
     }
-    const uses = contract.uses.map(([text, path, line]) => make("li", {}, make("span"), make("div", {}, data.texts[text], place(path, line))));
+    const uses = contract.uses.map(([text, path, line]) =>
+      make("li", { class: "wide" }, data.texts[text], place(path, line)),
+    );
     show(contract.name, [
       pairs([
         ["Defined", place(...contract.at)],
@@ -316,7 +319,7 @@
   }
 
   function show(title, parts) {
-    at("title").textContent = title;
+    at("title").replaceChildren(...breakable(title));
     at("body").replaceChildren(...parts);
     dialog.showModal();
     dialog.scrollTop = 0;
@@ -331,6 +334,31 @@
     const column = Number(cell.dataset.column);
     if (cell.parentElement.dataset.row === undefined) showContract(column);
     else showCell(data.rows[Number(cell.parentElement.dataset.row)], column);
+  }
+
+  /* A cell has an address, so that it can be sent to somebody. */
+  function address(row, column) {
+    return `#${encodeURIComponent(label(row))}/${encodeURIComponent(names[column])}`;
+  }
+
+  function openAddress() {
+    const row = data.rows.findIndex((entry) => names.some((_, column) => address(entry, column) === location.hash));
+    if (row < 0) return;
+    const column = names.findIndex((_, number) => address(data.rows[row], number) === location.hash);
+    const input = document.querySelector(`input[name=contract][value="${CSS.escape(names[column])}"]`);
+    if (!input.checked) {
+      input.checked = true;
+      build();
+    }
+    const button = bodyRows[row].element.querySelector(`[data-column="${column}"] button`);
+    if (!button) return;
+    reveal(button.closest("td"));
+    button.click();
+  }
+
+  function closed() {
+    history.replaceState(null, "", location.pathname + location.search);
+    if (current) current.focus();
   }
 
   /* -- wiring -- */
@@ -357,7 +385,11 @@
   dialog.addEventListener("click", (event) => {
     if (event.target === dialog) dialog.close();
   });
-  dialog.addEventListener("close", () => current && current.focus());
+  dialog.addEventListener("close", closed);
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    if (current) current.focus();
+  });
 
   if (data.problems.length) {
     at("problems").hidden = false;
@@ -365,4 +397,5 @@
     at("problems").querySelector("ul").append(...data.problems.map((problem) => make("li", {}, problem)));
   }
   build();
+  openAddress();
 })();

@@ -75,7 +75,7 @@ def _lines(matrix: Matrix, width: int, marks: dict[CellVerdict, str], hidden: in
     yield from _legend(matrix, columns, width)
     if hidden:
         yield Text()
-        left = f"{plural(hidden, 'contract')} without a finding not shown: --contract '*' shows all"
+        left = f"{plural(hidden, 'more contract')} without findings: --contract '*' shows all"
         yield from (Text(line) for line in wrap(left, width))
 
 
