@@ -28,8 +28,8 @@ class Cell:
 
     Args:
         verdict: the status's, unless a finding that is certain says otherwise.
-        reason: why, in plain words; may be empty.
-        at: where it is decided: the first link that does not hold, else the class.
+        reason: why, in plain words; empty for most that works.
+        at: where it is decided: a finding, or the first link that does not hold, else the class.
         status: what the analysis says, with its chains.
         findings: those on this class and contract.
     """
@@ -194,36 +194,36 @@ def _cell(
 ) -> Cell:
     """One cell; ``made`` are those of the classes that a class makes instead of itself."""
     status = model.statuses[contract.name]
-    at = _decided(model, status)
     if made:
         verdicts = {cell.verdict for cell in made}
         verdict: CellVerdict = verdicts.pop() if len(verdicts) == 1 else "config-dependent"
-        return Cell(verdict, status.reason, at, status, findings)
+        return Cell(verdict, status.reason, model.at, status, findings)
     if contract.delegated and not model.serves:
         return Cell(NOT_ASKED, f"{contract.name} is not asked of {_kind(model)}", model.at, status, findings)
+    verdict = status.verdict
     certain = [f for f in findings if f.severity == "error" and f.confidence == "certain"]
-    if status.verdict == "works" and certain:
+    if certain and verdict in ("works", "broken"):
         return Cell("broken", f"{certain[0].code}: {certain[0].message}", certain[0].at, status, findings)
-    return Cell(status.verdict, status.reason, at, status, findings)
+    link = _deciding(status)
+    reason = status.reason or (link.detail if link is not None else "")
+    return Cell(verdict, reason, Position(link.path, link.line) if link is not None else model.at, status, findings)
 
 
 def _kind(model: ModelRecord) -> str:
     return {"draft": "a draft head", "pooling": "a pooling model"}.get(model.role, "a model that does not generate")
 
 
-def _decided(model: ModelRecord, status: StatusRecord) -> Position:
-    """Where a status is decided: the first link that is broken, else the first that is not known, else the class.
+def _deciding(status: StatusRecord) -> Link | None:
+    """The link that decides a status: the first that is broken, else the first that is not known.
 
-    What works may have links that are not known, such as a stub that is never called.
+    None for what works: it may have links that are not known, such as a stub that is never called.
     """
-    if status.verdict == "works":
-        return model.at
     links = [link for chain in status.chains for link in chain.links if link.path]
-    for answer in (False, None):
+    for answer in (False, None) if status.verdict != "works" else ():
         for link in links:
             if link.ok is answer:
-                return Position(link.path, link.line)
-    return model.at
+                return link
+    return None
 
 
 # -- which finding concerns which class ------------------------------------------------------------

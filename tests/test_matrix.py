@@ -36,11 +36,15 @@ def verdicts(matrix: Matrix, contract: str = "SupportsEagle3") -> dict[str, str]
 
 
 def with_finding(
-    report: Report, contract: str, cls: str, *architectures: str, at: Position | None = None, **weight: str
+    report: Report,
+    contract: str,
+    cls: str,
+    *architectures: str,
+    at: Position | None = None,
+    severity: Severity = "error",
+    confidence: Confidence = "certain",
 ) -> Report:
     """A report with one more finding."""
-    severity: Severity = weight.get("severity", "error")  # type: ignore[assignment]
-    confidence: Confidence = weight.get("confidence", "certain")  # type: ignore[assignment]
     place = at or next((m.at for m in report.models if m.cls == cls), Position("vllm/elsewhere.py", 7))
     finding = Finding("VC999", "made-up", contract, severity, confidence, cls, architectures, place, "it is broken")
     return replace(report, findings=[*report.findings, finding])
@@ -127,9 +131,10 @@ def test_what_a_certain_error_names_does_not_work(report: Report) -> None:
     assert {**verdicts(named), "SoundVL": "works"} == others
 
 
-@pytest.mark.parametrize("weight", [{"severity": "warning"}, {"confidence": "config-dependent"}])
-def test_what_is_not_a_certain_error_is_a_remark(report: Report, weight: dict[str, str]) -> None:
-    named = build(with_finding(report, "SupportsEagle3", f"{MODELS}.wrappers.SoundVL", "SoundVL", **weight))
+@pytest.mark.parametrize(("severity", "confidence"), [("warning", "certain"), ("error", "config-dependent")])
+def test_what_is_not_a_certain_error_is_a_remark(report: Report, severity: Severity, confidence: Confidence) -> None:
+    sound = (f"{MODELS}.wrappers.SoundVL", "SoundVL")
+    named = build(with_finding(report, "SupportsEagle3", *sound, severity=severity, confidence=confidence))
     cell = next(row.cells["SupportsEagle3"] for row in named.rows if row.architecture == "SoundVL")
     assert (cell.verdict, cell.remarked) == ("works", True)
 

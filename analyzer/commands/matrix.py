@@ -37,7 +37,7 @@ Examples:
 Verdicts:
   works             the whole chain holds
   broken            it passes the check and fails behind it
-  undeclared        the inner model or decoder has it, the class does not say so
+  undeclared        the inner model or decoder has it, the class does not say
   unsupported       it fails the check, and nothing in it has the contract
   config-dependent  the checkpoint's config.json decides
   unknown           could not be resolved; the reason is given

@@ -218,17 +218,10 @@
     reveal(target.closest("td, th"));
   }
 
-  /* Scrolls a cell out from under the sticky head and first column. */
+  /* Scrolls a cell into sight and out from under the sticky head and first column. */
   function reveal(cell) {
-    const box = at("scroll");
-    const frame = box.getBoundingClientRect();
-    const seen = cell.getBoundingClientRect();
-    const top = frame.top + (cell.closest("thead") ? 0 : table.tHead.offsetHeight);
-    const left = frame.left + table.tHead.rows[0].cells[0].offsetWidth;
-    if (seen.top < top) box.scrollTop -= top - seen.top;
-    else if (seen.bottom > frame.top + box.clientHeight) box.scrollTop += seen.bottom - frame.top - box.clientHeight;
-    if (seen.left < left) box.scrollLeft -= left - seen.left;
-    else if (seen.right > frame.left + box.clientWidth) box.scrollLeft += seen.right - frame.left - box.clientWidth;
+    at("scroll").style.scrollPadding = `${table.tHead.offsetHeight}px 0 0 ${table.tHead.rows[0].cells[0].offsetWidth}px`;
+    cell.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
   /* -- one cell -- */
