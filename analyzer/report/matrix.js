@@ -114,6 +114,7 @@
     const shown = checked("contract");
     columns = names.map((_, number) => number).filter((number) => shown.has(names[number]));
     at("shown").textContent = `${columns.length} of ${names.length}`;
+    table.style.setProperty("--columns", columns.length);
     const head = make("tr", {}, make("th", { scope: "col" }, "Architecture"));
     for (const column of columns) {
       const button = make(
@@ -320,10 +321,10 @@
   }
 
   function open(event) {
-    const button = event.target.closest("button");
+    const cell = event.target.closest("td, th");
+    const button = cell && cell.querySelector("button");
     if (!button) return;
     stop(button);
-    const cell = button.closest("td, th");
     const column = Number(cell.dataset.column);
     if (cell.parentElement.dataset.row === undefined) showContract(column);
     else showCell(data.rows[Number(cell.parentElement.dataset.row)], column);
