@@ -247,6 +247,15 @@ def test_nothing_left_is_said(matrix: Matrix) -> None:
     assert len(matrix_csv.render(nothing).splitlines()) == 1
 
 
+@pytest.mark.release
+def test_the_example_of_the_readme() -> None:
+    whole = build(releases.report("0.33.0"))
+    part = select(whole, architectures=["Kimi*"], contracts=["SupportsEagle3", "SupportsPP"])
+    readme = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
+    example = readme.partition("$ vllm-contracts matrix ")[2].partition("```")[0].partition("\n")[2]
+    assert text(part, 100).split("\n\n", 1)[1] == example
+
+
 # -- the page --------------------------------------------------------------------------------------
 
 
