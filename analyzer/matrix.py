@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from typing import Literal, get_args
 
 from analyzer.findings import Diagnostic, Finding, Link, Position
-from analyzer.records import ContractRecord, ModelRecord, Report, StatusRecord, TreeRecord, Verdict
+from analyzer.records import ChainRecord, ContractRecord, ModelRecord, Report, StatusRecord, TreeRecord, Verdict
 
 NotAsked = Literal["not-asked"]
 CellVerdict = Verdict | NotAsked
@@ -30,7 +30,8 @@ class Cell:
         verdict: the status's, unless a finding that is certain says otherwise.
         reason: why, in plain words; empty for most that works.
         at: where it is decided: a finding, or the first link that does not hold, else the class.
-        status: what the analysis says, with its chains.
+        status: what the analysis says.
+        chains: from the first gate to the decoder, one for each possibility of the inner model.
         findings: those on this class and contract.
     """
 
@@ -38,6 +39,7 @@ class Cell:
     reason: str
     at: Position
     status: StatusRecord
+    chains: tuple[ChainRecord, ...]
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -152,20 +154,6 @@ def matching(name: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(name.lower(), pattern.lower()) for pattern in patterns)
 
 
-def gate_links(contract: ContractRecord) -> tuple[Link, ...]:
-    """The links that every chain of a contract begins with: the checks outside the models."""
-    return tuple(
-        Link(
-            "gate",
-            True,
-            gate.at.path,
-            gate.at.line,
-            f"asks the {gate.subject}: {gate.text}" + (f', else "{gate.error}"' if gate.error else ""),
-        )
-        for gate in contract.checks
-    )
-
-
 # -- rows ------------------------------------------------------------------------------------------
 
 
@@ -197,28 +185,73 @@ def _cell(
     if made:
         verdicts = {cell.verdict for cell in made}
         verdict: CellVerdict = verdicts.pop() if len(verdicts) == 1 else "config-dependent"
-        return Cell(verdict, status.reason, model.at, status, findings)
+        return Cell(verdict, status.reason, model.at, status, status.chains, findings)
     if contract.delegated and not model.serves:
-        return Cell(NOT_ASKED, f"{contract.name} is not asked of {_kind(model)}", model.at, status, findings)
-    verdict = status.verdict
+        return Cell(
+            NOT_ASKED,
+            f"{contract.name} is not asked of {_kind(model)}",
+            model.at,
+            status,
+            status.chains,
+            findings,
+        )
+    chains = _chains(model, contract, status)
     certain = [f for f in findings if f.severity == "error" and f.confidence == "certain"]
-    if certain and verdict in ("works", "broken"):
-        return Cell("broken", f"{certain[0].code}: {certain[0].message}", certain[0].at, status, findings)
-    link = _deciding(status)
+    if certain and status.verdict in ("works", "broken"):
+        return Cell("broken", f"{certain[0].code}: {certain[0].message}", certain[0].at, status, chains, findings)
+    link = _deciding(model, contract, status)
+    at = Position(link.path, link.line) if link is not None else model.at
     reason = status.reason or (link.detail if link is not None else "")
-    return Cell(verdict, reason, Position(link.path, link.line) if link is not None else model.at, status, findings)
+    return Cell(status.verdict, reason, at, status, chains, findings)
 
 
 def _kind(model: ModelRecord) -> str:
     return {"draft": "a draft head", "pooling": "a pooling model"}.get(model.role, "a model that does not generate")
 
 
-def _deciding(status: StatusRecord) -> Link | None:
+# -- chains ----------------------------------------------------------------------------------------
+
+
+def _chains(model: ModelRecord, contract: ContractRecord, status: StatusRecord) -> tuple[ChainRecord, ...]:
+    """The chains of a status with what stands before and behind them: allow-lists, gates, name gates."""
+    before = [link for link in status.consumers if link.link == "allow-list"]
+    behind = [link for link in status.consumers if link.link != "allow-list"]
+    gates = gate_links(contract)
+    return tuple(
+        ChainRecord(chain.case, (*before, *gates, *chain.links, *behind)) for chain in _own(model, contract, status)
+    )
+
+
+def gate_links(contract: ContractRecord) -> tuple[Link, ...]:
+    """The checks outside the models that ask for a contract."""
+    return tuple(
+        Link(
+            "gate",
+            True,
+            gate.at.path,
+            gate.at.line,
+            f"asks the {gate.subject}: {gate.text}" + (f', else "{gate.error}"' if gate.error else ""),
+        )
+        for gate in contract.checks
+    )
+
+
+def _own(model: ModelRecord, contract: ContractRecord, status: StatusRecord) -> tuple[ChainRecord, ...]:
+    """The chains from the check on; where a status has none, the check alone."""
+    if status.chains:
+        return status.chains
+    says = {True: "passes", False: "fails", None: "may or may not pass"}[status.satisfied]
+    checker = contract.checker or f"isinstance({contract.name})"
+    check = Link("check", status.satisfied, model.at.path, model.at.line, f"{model.name} {says} {checker}")
+    return (ChainRecord("", (check,)),)
+
+
+def _deciding(model: ModelRecord, contract: ContractRecord, status: StatusRecord) -> Link | None:
     """The link that decides a status: the first that is broken, else the first that is not known.
 
     None for what works: it may have links that are not known, such as a stub that is never called.
     """
-    links = [link for chain in status.chains for link in chain.links if link.path]
+    links = [link for chain in _own(model, contract, status) for link in chain.links if link.path]
     for answer in (False, None) if status.verdict != "works" else ():
         for link in links:
             if link.ok is answer:

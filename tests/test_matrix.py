@@ -197,6 +197,32 @@ def test_gates_are_the_contracts(report: Report) -> None:
     assert gate.detail.startswith("asks the outer model: supports_eagle3(self.get_model()), else ")
 
 
+def test_chains_begin_with_what_is_asked_first() -> None:
+    matrix = build(audit(open_checkout(FIXTURE.with_name("gen_0_20")), all_rules()))
+    asked = {row.architecture: row.cells["SupportsEagle3"] for row in matrix.rows if row.model.serves}
+    for cell in asked.values():
+        kinds = [link.link for link in cell.chains[0].links]
+        consumers = [link.link for link in cell.status.consumers]
+        before, behind = consumers.count("allow-list"), len(consumers) - consumers.count("allow-list")
+        assert kinds[: before + 2] == ["allow-list"] * before + ["gate", "check"]
+        assert kinds[len(kinds) - behind :] == ["name-gate"] * behind
+    assert any(cell.status.consumers for cell in asked.values())
+
+
+def test_nothing_stands_before_what_is_not_asked(variants: Report) -> None:
+    cells = [row.cells["SupportsEagle3"] for row in build(variants).rows if not row.model.serves]
+    assert cells
+    assert all(link.link != "gate" for cell in cells for chain in cell.chains for link in chain.links)
+
+
+def test_a_check_that_fails_is_a_chain_of_one_link(variants: Report) -> None:
+    cell = next(row.cells["IsHybrid"] for row in build(variants).rows if row.architecture == "AlphaForCausalLM")
+    *gates, check = cell.chains[0].links
+    assert all(link.link == "gate" for link in gates)
+    assert (check.link, check.ok, check.detail) == ("check", False, "AlphaForCausalLM fails is_hybrid")
+    assert cell.reason == check.detail
+
+
 def test_a_selection_of_verdicts_keeps_those_cells_and_what_holds_them(variants: Report) -> None:
     part = select(build(variants), only=["not-asked"])
     assert [c.name for c in part.contracts] == ["SupportsEagle3"]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from analyzer.commands import output
-from analyzer.commands.audit import failing_in_one_line, open_tree, run_audit
 from analyzer.commands.failure import CLEAN
 from analyzer.commands.selection import did_you_mean
+from analyzer.commands.tree import cache_options, failing_in_one_line, open_tree, tree_of
 
 if TYPE_CHECKING:
     from analyzer.matrix import Matrix
@@ -78,6 +78,7 @@ Exit codes:
     "--output", "-o", "target", metavar="FILE", type=click.Path(path_type=Path), help="Write the matrix to a file."
 )
 @click.option("--links", metavar="URL", help="Make positions links: an address with {path} and {line} in it.")
+@cache_options
 @click.pass_context
 def matrix(
     context: click.Context,
@@ -90,6 +91,8 @@ def matrix(
     form: str,
     target: Path | None,
     links: str | None,
+    cache_dir: Path | None,
+    no_cache: bool,
 ) -> None:
     """Show how every registered architecture stands to the contracts.
 
@@ -100,10 +103,10 @@ def matrix(
         raise click.UsageError("give one of PATH, --release and --python")
     template = _template(links, form)
     from analyzer.matrix import build, select
-    from rules import all_rules
 
     with failing_in_one_line():
-        whole = build(run_audit(open_tree(path, release, python), all_rules()))
+        tree = tree_of(open_tree(path, release, python, cache_dir), no_cache=no_cache, cache_dir=cache_dir)
+        whole = build(tree.report())
     _known(architecture, {row.architecture for row in whole.rows}, "architecture")
     _known(contract, {column.name for column in whole.contracts}, "contract")
     wanted: Sequence[str] = contract
@@ -143,15 +146,21 @@ def _known(patterns: Iterable[str], names: Iterable[str], what: str) -> None:
 
 
 def _render(part: Matrix, form: str, links: LinkTemplate | None, hidden: int, *, to_file: bool) -> str:
-    from analyzer.report import matrix_csv, matrix_html, matrix_json, matrix_markdown
-
     if form == "json":
+        from analyzer.report import matrix_json
+
         return matrix_json.render(part)
     if form == "csv":
+        from analyzer.report import matrix_csv
+
         return matrix_csv.render(part)
     if form == "markdown":
+        from analyzer.report import matrix_markdown
+
         return matrix_markdown.render(part, links)
     if form == "html":
+        from analyzer.report import matrix_html
+
         return matrix_html.render(part, links)
     import io
 

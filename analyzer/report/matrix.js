@@ -257,16 +257,11 @@
     return list;
   }
 
-  function chains(contract, cell) {
-    const parts = [];
-    const gates = contract.gates;
-    for (const [number, [name, links]] of cell[6].entries()) {
-      const title = data.texts[name] ? `Chain: ${data.texts[name]}` : "Chain";
-      const first = number ? [] : gates;
-      parts.push(make("h3", {}, title), make("ol", {}, ...[...first, ...links].map(linkItem)));
-    }
-    if (!parts.length && gates.length) parts.push(make("h3", {}, "Gates"), make("ol", {}, ...gates.map(linkItem)));
-    return parts;
+  function chains(cell) {
+    return cell[6].flatMap(([name, links]) => [
+      make("h3", {}, data.texts[name] ? `Chain: ${data.texts[name]}` : "Chain"),
+      make("ol", {}, ...links.map(linkItem)),
+    ]);
   }
 
   function showCell(row, column) {
@@ -285,7 +280,7 @@
       ]),
     );
     if (cell[5].length) parts.push(make("h3", {}, "Findings"), make("ul", {}, ...cell[5].map(findingItem)));
-    parts.push(...chains(contract, cell));
+    parts.push(...chains(cell));
     show(`${label(row)}: ${contract.name}`, parts);
     history.replaceState(null, "", address(row, column));
   }

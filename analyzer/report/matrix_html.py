@@ -14,13 +14,11 @@ from typing import Any
 
 import analyzer
 from analyzer.findings import Finding, Link, Position
-from analyzer.matrix import CELL_VERDICTS, Cell, Matrix, Row, gate_links
+from analyzer.matrix import CELL_VERDICTS, Cell, Matrix, Row
 from analyzer.records import ContractRecord
 from analyzer.report.places import LinkTemplate
 
 Record = dict[str, Any]
-Answer = bool | None
-
 _OK = {True: 1, False: 0, None: -1}
 
 
@@ -108,7 +106,6 @@ class _Data:
             "checker": contract.checker,
             "members": contract.members,
             "leading": leading,
-            "gates": [self._link(link) for link in gate_links(contract)],
             "uses": [(self.texts.number(f"{g.text} asks the {g.subject}"), *self._place(g.at)) for g in contract.gates],
         }
 
@@ -135,7 +132,7 @@ class _Data:
             tuple(self._finding(finding) for finding in cell.findings),
             tuple(
                 (self.texts.number(chain.case), tuple(self._link(link) for link in chain.links))
-                for chain in status.chains
+                for chain in cell.chains
             ),
         )
         return self.cells.number(written)

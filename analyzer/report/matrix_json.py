@@ -98,7 +98,7 @@ def _cell(cell: Cell) -> Record:
         "satisfied": status.satisfied,
         "class_satisfied": status.class_satisfied,
         "findings": [_finding(finding) for finding in cell.findings],
-        "chains": [_chain(chain) for chain in status.chains],
+        "chains": [_chain(chain) for chain in cell.chains],
     }
 
 

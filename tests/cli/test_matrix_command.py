@@ -31,7 +31,7 @@ def test_a_table_and_no_failure_whatever_the_verdicts(capsys: pytest.CaptureFixt
 def test_the_verdicts_on_the_command_line_are_those_of_cells() -> None:
     assert command.VERDICTS == CELL_VERDICTS
     page = run(["matrix", "--help"]).stdout
-    assert all(f"\n  {verdict} " in page for verdict in CELL_VERDICTS)
+    assert all(f"\n    {verdict} " in page for verdict in CELL_VERDICTS)
     assert max(map(len, page.splitlines())) <= 80
 
 
