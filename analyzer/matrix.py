@@ -30,17 +30,36 @@ class Cell:
         verdict: the status's, unless a finding that is certain says otherwise.
         reason: why, in plain words; empty for most that works.
         at: where it is decided: a finding, or the first link that does not hold, else the class.
-        status: what the analysis says.
-        chains: from the first gate to the decoder, one for each possibility of the inner model.
+        model, contract: whose cell it is.
+        gates: what asks for the contract; nothing, where it is not asked.
         findings: those on this class and contract.
     """
 
     verdict: CellVerdict
     reason: str
     at: Position
-    status: StatusRecord
-    chains: tuple[ChainRecord, ...]
+    model: ModelRecord
+    contract: ContractRecord
+    gates: tuple[Link, ...]
     findings: tuple[Finding, ...] = ()
+
+    @property
+    def status(self) -> StatusRecord:
+        """What the analysis says."""
+        return self.model.statuses[self.contract.name]
+
+    @property
+    def chains(self) -> tuple[ChainRecord, ...]:
+        """From the first allow-list or gate to the decoder, one chain for each possibility of the inner model."""
+        consumers = self.status.consumers
+        before = [link for link in consumers if link.link == "allow-list"]
+        behind = [link for link in consumers if link.link != "allow-list"]
+        own = self.status.chains or (ChainRecord("", (self._check(),)),)
+        return tuple(ChainRecord(c.case, (*before, *self.gates, *c.links, *behind)) for c in own)
+
+    def _check(self) -> Link:
+        answer, at = self.status.satisfied, self.model.at
+        return Link("check", answer, at.path, at.line, _says(self.model, self.contract, answer))
 
     @property
     def remarked(self) -> bool:
@@ -98,11 +117,12 @@ class Matrix:
         return Counter(row.cells[contract].verdict for row in self.rows if contract in row.cells)
 
 
-def build(report: Report) -> Matrix:
+def build(report: Report, contracts: Sequence[str] = ()) -> Matrix:
     """The matrix of an audit.
 
     Args:
         report: with the findings of all rules.
+        contracts: patterns as of a shell for the columns, in upper or lower case; all unless given.
     """
     serving: dict[str, list[ModelRecord]] = {}
     for model in report.models:
@@ -112,114 +132,47 @@ def build(report: Report) -> Matrix:
     for finding in report.findings:
         for architecture in finding.architectures:
             named.setdefault((architecture, finding.contract), []).append(finding)
+    columns = [c for c in report.contracts if not contracts or matching(c.name, contracts)]
+    asked = [(contract, gate_links(contract)) for contract in columns]
     rows: list[Row] = []
     for architecture, models in sorted(serving.items(), key=lambda item: (item[0].lower(), item[0])):
-        rows += _rows(architecture, sorted(models, key=lambda m: m.cls), report.contracts, named)
+        rows += _rows(architecture, sorted(models, key=lambda m: m.cls), asked, named)
+    return Matrix(report.checkout, tuple(columns), leading(report), tuple(rows), tuple(report.diagnostics))
+
+
+def leading(report: Report) -> frozenset[str]:
+    """The contracts that say most: those that wrappers have to hand on, and those with findings; all if there are none.
+
+    Args:
+        report: with the findings of all rules.
+    """
     remarkable = {f.contract for f in report.findings}
-    leading = {c.name for c in report.contracts if c.delegated or c.name in remarkable}
-    return Matrix(
-        report.checkout,
-        tuple(report.contracts),
-        frozenset(leading or {c.name for c in report.contracts}),
-        tuple(rows),
-        tuple(report.diagnostics),
-    )
+    names = {c.name for c in report.contracts if c.delegated or c.name in remarkable}
+    return frozenset(names or (c.name for c in report.contracts))
 
 
-def select(
-    matrix: Matrix, *, only: Sequence[str] = (), architectures: Sequence[str] = (), contracts: Sequence[str] = ()
-) -> Matrix:
+def select(matrix: Matrix, *, only: Sequence[str] = (), architectures: Sequence[str] = ()) -> Matrix:
     """Part of a matrix; rows and columns that nothing is left of go with it.
 
     Args:
         matrix: all of it.
         only: the verdicts of the cells that stay; all unless given.
-        architectures, contracts: patterns as of a shell, in upper or lower case; all unless given.
+        architectures: patterns as for :func:`build`; all unless given.
     """
-    columns = tuple(c for c in matrix.contracts if not contracts or matching(c.name, contracts))
-    names = {c.name for c in columns}
     rows = []
     for row in matrix.rows:
         if architectures and not matching(row.architecture, architectures):
             continue
-        cells = {n: c for n, c in row.cells.items() if n in names and (not only or c.verdict in only)}
+        cells = {name: cell for name, cell in row.cells.items() if not only or cell.verdict in only}
         if cells:
             rows.append(replace(row, cells=cells))
     left = {name for row in rows for name in row.cells}
-    return replace(matrix, contracts=tuple(c for c in columns if c.name in left), rows=tuple(rows))
+    return replace(matrix, contracts=tuple(c for c in matrix.contracts if c.name in left), rows=tuple(rows))
 
 
 def matching(name: str, patterns: Iterable[str]) -> bool:
     """Whether a name fits one of some patterns, whatever the case."""
     return any(fnmatchcase(name.lower(), pattern.lower()) for pattern in patterns)
-
-
-# -- rows ------------------------------------------------------------------------------------------
-
-
-def _rows(
-    architecture: str,
-    models: Sequence[ModelRecord],
-    contracts: Iterable[ContractRecord],
-    named: dict[tuple[str, str], list[Finding]],
-) -> list[Row]:
-    """The rows of one architecture."""
-    cells: dict[str, dict[str, Cell]] = {model.cls: {} for model in models}
-    for contract in contracts:
-        about = named.get((architecture, contract.name), [])
-        for model in sorted(models, key=lambda m: bool(m.becomes)):
-            concerning = tuple(f for f in about if _concerns(f, model, models))
-            made = [cells[cls][contract.name] for cls in model.becomes if cls in cells]
-            cells[model.cls][contract.name] = _cell(model, contract, concerning, made)
-    variants = _variants([model.cls for model in models])
-    return [
-        Row(architecture, model, variant, cells[model.cls]) for model, variant in zip(models, variants, strict=True)
-    ]
-
-
-def _cell(
-    model: ModelRecord, contract: ContractRecord, findings: tuple[Finding, ...], made: Sequence[Cell] = ()
-) -> Cell:
-    """One cell; ``made`` are those of the classes that a class makes instead of itself."""
-    status = model.statuses[contract.name]
-    if made:
-        verdicts = {cell.verdict for cell in made}
-        verdict: CellVerdict = verdicts.pop() if len(verdicts) == 1 else "config-dependent"
-        return Cell(verdict, status.reason, model.at, status, status.chains, findings)
-    if contract.delegated and not model.serves:
-        return Cell(
-            NOT_ASKED,
-            f"{contract.name} is not asked of {_kind(model)}",
-            model.at,
-            status,
-            status.chains,
-            findings,
-        )
-    chains = _chains(model, contract, status)
-    certain = [f for f in findings if f.severity == "error" and f.confidence == "certain"]
-    if certain and status.verdict in ("works", "broken"):
-        return Cell("broken", f"{certain[0].code}: {certain[0].message}", certain[0].at, status, chains, findings)
-    link = _deciding(model, contract, status)
-    at = Position(link.path, link.line) if link is not None else model.at
-    reason = status.reason or (link.detail if link is not None else "")
-    return Cell(status.verdict, reason, at, status, chains, findings)
-
-
-def _kind(model: ModelRecord) -> str:
-    return {"draft": "a draft head", "pooling": "a pooling model"}.get(model.role, "a model that does not generate")
-
-
-# -- chains ----------------------------------------------------------------------------------------
-
-
-def _chains(model: ModelRecord, contract: ContractRecord, status: StatusRecord) -> tuple[ChainRecord, ...]:
-    """The chains of a status with what stands before and behind them: allow-lists, gates, name gates."""
-    before = [link for link in status.consumers if link.link == "allow-list"]
-    behind = [link for link in status.consumers if link.link != "allow-list"]
-    gates = gate_links(contract)
-    return tuple(
-        ChainRecord(chain.case, (*before, *gates, *chain.links, *behind)) for chain in _own(model, contract, status)
-    )
 
 
 def gate_links(contract: ContractRecord) -> tuple[Link, ...]:
@@ -236,27 +189,78 @@ def gate_links(contract: ContractRecord) -> tuple[Link, ...]:
     )
 
 
-def _own(model: ModelRecord, contract: ContractRecord, status: StatusRecord) -> tuple[ChainRecord, ...]:
-    """The chains from the check on; where a status has none, the check alone."""
-    if status.chains:
-        return status.chains
-    says = {True: "passes", False: "fails", None: "may or may not pass"}[status.satisfied]
-    checker = contract.checker or f"isinstance({contract.name})"
-    check = Link("check", status.satisfied, model.at.path, model.at.line, f"{model.name} {says} {checker}")
-    return (ChainRecord("", (check,)),)
+# -- rows ------------------------------------------------------------------------------------------
+
+_Asked = tuple[ContractRecord, tuple[Link, ...]]
 
 
-def _deciding(model: ModelRecord, contract: ContractRecord, status: StatusRecord) -> Link | None:
+def _rows(
+    architecture: str,
+    models: Sequence[ModelRecord],
+    contracts: Sequence[_Asked],
+    named: dict[tuple[str, str], list[Finding]],
+) -> list[Row]:
+    """The rows of one architecture."""
+    cells: dict[str, dict[str, Cell]] = {model.cls: {} for model in models}
+    built_first = sorted(models, key=lambda m: bool(m.becomes))
+    for asked in contracts:
+        name = asked[0].name
+        about = named.get((architecture, name), [])
+        for model in built_first:
+            concerning = tuple(f for f in about if _concerns(f, model, models))
+            made = [cells[cls][name] for cls in model.becomes if cls in cells]
+            cells[model.cls][name] = _becoming(model, asked, concerning, made) or _cell(model, asked, concerning)
+    variants = _variants([model.cls for model in models])
+    return [
+        Row(architecture, model, variant, cells[model.cls]) for model, variant in zip(models, variants, strict=True)
+    ]
+
+
+def _becoming(model: ModelRecord, asked: _Asked, findings: tuple[Finding, ...], made: Sequence[Cell]) -> Cell | None:
+    """The cell of a class that makes others instead of itself, from theirs; None for every other class."""
+    if not made:
+        return None
+    verdicts = {cell.verdict for cell in made}
+    verdict: CellVerdict = verdicts.pop() if len(verdicts) == 1 else "config-dependent"
+    return Cell(verdict, model.statuses[asked[0].name].reason, model.at, model, asked[0], (), findings)
+
+
+def _cell(model: ModelRecord, asked: _Asked, findings: tuple[Finding, ...]) -> Cell:
+    contract, gates = asked
+    if contract.delegated and not model.serves:
+        why = f"{contract.name} is not asked of {_KINDS.get(model.role, 'a model that does not generate')}"
+        return Cell(NOT_ASKED, why, model.at, model, contract, (), findings)
+    status = model.statuses[contract.name]
+    certain = [f for f in findings if f.severity == "error" and f.confidence == "certain"]
+    if certain and status.verdict in ("works", "broken"):
+        why = f"{certain[0].code}: {certain[0].message}"
+        return Cell("broken", why, certain[0].at, model, contract, gates, findings)
+    link = _deciding(status)
+    at = Position(link.path, link.line) if link is not None else model.at
+    why = status.reason or (link.detail if link is not None else "")
+    if not why and status.verdict != "works":
+        why = _says(model, contract, status.satisfied)
+    return Cell(status.verdict, why, at, model, contract, gates, findings)
+
+
+_KINDS = {"draft": "a draft head", "pooling": "a pooling model"}
+_ANSWERS = {True: "passes", False: "fails", None: "may or may not pass"}
+
+
+def _says(model: ModelRecord, contract: ContractRecord, answer: bool | None) -> str:
+    """What the checker answers, in words."""
+    return f"{model.name} {_ANSWERS[answer]} {contract.checker or f'isinstance({contract.name})'}"
+
+
+def _deciding(status: StatusRecord) -> Link | None:
     """The link that decides a status: the first that is broken, else the first that is not known.
 
     None for what works: it may have links that are not known, such as a stub that is never called.
     """
-    links = [link for chain in _own(model, contract, status) for link in chain.links if link.path]
-    for answer in (False, None) if status.verdict != "works" else ():
-        for link in links:
-            if link.ok is answer:
-                return link
-    return None
+    if status.verdict == "works":
+        return None
+    links = [link for chain in status.chains for link in chain.links if link.path]
+    return next((x for answer in (False, None) for x in links if x.ok is answer), None)
 
 
 # -- which finding concerns which class ------------------------------------------------------------

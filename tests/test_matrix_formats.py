@@ -212,7 +212,7 @@ def test_addresses_that_are_refused(template: str, why: str) -> None:
 
 
 def test_words_where_they_fit_and_marks_where_they_do_not(wide: Matrix) -> None:
-    eagle = select(wide, contracts=["SupportsEagle3", "SupportsPP"])
+    eagle = build(audit(open_checkout(FIXTURE), all_rules()), ["SupportsEagle3", "SupportsPP"])
     assert "AlphaForCausalLM               text     works         works" in text(eagle, 120)
     narrow = text(wide, 80)
     assert "SupportsEagle3: works 6, unsupported 1, not-asked 2" in narrow
@@ -249,8 +249,8 @@ def test_nothing_left_is_said(matrix: Matrix) -> None:
 
 @pytest.mark.release
 def test_the_example_of_the_readme() -> None:
-    whole = build(releases.report("0.33.0"))
-    part = select(whole, architectures=["Kimi*"], contracts=["SupportsEagle3", "SupportsPP"])
+    whole = build(releases.report("0.33.0"), ["SupportsEagle3", "SupportsPP"])
+    part = select(whole, architectures=["Kimi*"])
     readme = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
     example = readme.partition("$ vllm-contracts matrix ")[2].partition("```")[0].partition("\n")[2]
     assert text(part, 100).split("\n\n", 1)[1] == example

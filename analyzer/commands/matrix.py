@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -102,18 +102,17 @@ def matrix(
     if sum(given is not None for given in (path, release, python)) > 1:
         raise click.UsageError("give one of PATH, --release and --python")
     template = _template(links, form)
-    from analyzer.matrix import build, select
+    from analyzer.matrix import build, leading, select
 
     with failing_in_one_line():
         tree = tree_of(open_tree(path, release, python, cache_dir), no_cache=no_cache, cache_dir=cache_dir)
-        whole = build(tree.report())
+        report = tree.report()
+    _known(contract, {column.name for column in report.contracts}, "contract")
+    wanted = contract or (sorted(leading(report)) if form in ("text", "markdown") else ())
+    whole = build(report, wanted)
     _known(architecture, {row.architecture for row in whole.rows}, "architecture")
-    _known(contract, {column.name for column in whole.contracts}, "contract")
-    wanted: Sequence[str] = contract
-    if not contract and form in ("text", "markdown"):
-        wanted = sorted(whole.leading)
-    part = select(whole, only=only, architectures=architecture, contracts=wanted)
-    hidden = len(whole.contracts) - len(wanted) if wanted and not contract else 0
+    part = select(whole, only=only, architectures=architecture)
+    hidden = len(report.contracts) - len(whole.contracts) if not contract else 0
     text = _render(part, form, template, hidden, to_file=target is not None)
     for lost in whole.diagnostics:
         click.echo(f"not read: {lost.path}{f':{lost.line}' if lost.line else ''}: {lost.message}", err=True)
