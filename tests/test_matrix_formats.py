@@ -183,6 +183,7 @@ def test_markdown_without_links_has_none_and_escapes_what_has_a_meaning(wide: Ma
         ('vllm/"(x)<y>.py', 1, "https://example.org/blob/v1/vllm/%22%28x%29%3Cy%3E.py#L1"),
         ("vllm/{line}%.py", 9, "https://example.org/blob/v1/vllm/%7Bline%7D%25.py#L9"),
         ("vllm/ü.py", 2, "https://example.org/blob/v1/vllm/%C3%BC.py#L2"),
+        ("vllm/\udcff.py", 2, "https://example.org/blob/v1/vllm/%FF.py#L2"),
     ],
 )
 def test_addresses(path: str, line: int, address: str) -> None:

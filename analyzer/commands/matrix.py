@@ -10,8 +10,8 @@ import click
 
 from analyzer.commands import output
 from analyzer.commands.failure import CLEAN
-from analyzer.commands.selection import did_you_mean
 from analyzer.commands.tree import cache_options, failing_in_one_line, open_tree, tree_of
+from analyzer.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from analyzer.matrix import Matrix

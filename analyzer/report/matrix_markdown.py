@@ -10,7 +10,7 @@ from analyzer.matrix import CELL_VERDICTS, Cell, Matrix, Row
 from analyzer.report.layout import clean, plural
 from analyzer.report.places import LinkTemplate
 
-_MEANING = re.compile(r"([\\`*_{}\[\]<>|#~])")
+_MEANING = re.compile(r"([\\`*_{}\[\]<>|#~&])")
 
 
 def render(matrix: Matrix, links: LinkTemplate | None = None) -> str:

@@ -40,7 +40,7 @@ class LinkTemplate:
         Args:
             path: relative to the checkout; whatever has a meaning in an address is percent-encoded.
         """
-        return self.template.replace("{path}", quote(path, safe="/"))
+        return self.template.replace("{path}", quote(path.encode("utf-8", "surrogateescape"), safe="/"))
 
     def line(self, path: str, line: int) -> str:
         """The address of a line."""
