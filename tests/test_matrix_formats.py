@@ -1,6 +1,6 @@
 """The matrix as text, CSV, Markdown, JSON and a page: golden outputs of the small checkout, and what must hold of each.
 
-``UPDATE_GOLDEN=1 pytest tests/test_matrix_formats.py`` writes ``tests/data/golden/matrix.*`` anew.
+``UPDATE_GOLDEN=1 pytest tests/test_matrix_formats.py`` writes ``fixtures/golden/matrix`` anew: read the difference.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ from tests import releases
 from tests.report_tree import make_tree
 
 Record = dict[str, Any]
-GOLDEN = Path(__file__).parent / "data" / "golden"
-FIXTURE = Path(__file__).parent.parent / "fixtures" / "gen_0_33"
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+GOLDEN = FIXTURES / "golden" / "matrix"
+FIXTURE = FIXTURES / "gen_0_33"
 SCHEMA: Record = json.loads((resources.files("analyzer.report") / "matrix_schema.json").read_text("utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)
 LINKS = LinkTemplate("https://example.org/blob/v1/{path}#L{line}")
@@ -67,20 +68,20 @@ def golden(name: str, shown: str) -> None:
 
 
 def test_golden_csv(matrix: Matrix) -> None:
-    golden("matrix.csv", matrix_csv.render(matrix))
+    golden("small.csv", matrix_csv.render(matrix))
 
 
 def test_golden_markdown(matrix: Matrix) -> None:
-    golden("matrix.md", matrix_markdown.render(matrix, LINKS))
+    golden("small.md", matrix_markdown.render(matrix, LINKS))
 
 
 def test_golden_json(matrix: Matrix, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(analyzer, "__version__", "1.2.3")
-    golden("matrix.json", matrix_json.render(matrix))
+    golden("small.json", matrix_json.render(matrix))
 
 
 def test_golden_text(matrix: Matrix) -> None:
-    golden("matrix.txt", text(matrix, 80))
+    golden("small.txt", text(matrix, 80))
 
 
 # -- JSON ------------------------------------------------------------------------------------------
