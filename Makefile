@@ -6,11 +6,12 @@ RELEASE ?= 0.33.0
 # `make audit AUDIT=path/to/vllm` audits a tree of yours instead of a release.
 AUDIT ?=
 
-.PHONY: help setup audit test lint check clean
+.PHONY: help setup audit test browser lint check clean
 
 help:
 	@echo "make audit                audit vLLM $(RELEASE) (RELEASE=x.y.z for another, AUDIT=path for your own tree)"
 	@echo "make test                 run the tests, those on real releases too (they are fetched with pip)"
+	@echo "make browser              run the tests of HTML pages, with a chromium from apt-get where that is allowed"
 	@echo "make lint                 ruff and mypy"
 	@echo "make check                lint and test: what CI runs"
 
@@ -26,6 +27,14 @@ audit: setup
 
 test: setup
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+browser: setup
+	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then :; \
+	elif test "$$(id -u)" = 0 && command -v apt-get >/dev/null; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+		apt-get install -qq -y --no-install-recommends chromium chromium-driver fonts-dejavu-core >/dev/null || true; \
+	fi
+	$(BIN)/python -m pytest -n0 tests/test_matrix_browser.py
 
 lint: setup
 	$(BIN)/ruff check .

@@ -17,6 +17,7 @@ from analyzer.commands.explain import explain
 from analyzer.commands.failure import CLEAN, FAILED, INTERRUPTED, Failure, one_line
 from analyzer.commands.fix import fix
 from analyzer.commands.hook import hook
+from analyzer.commands.matrix import matrix
 from analyzer.commands.output import silence_stdout
 from analyzer.commands.trace import trace
 
@@ -31,6 +32,7 @@ Start with one of these:
   vllm-contracts audit                     the vLLM installed for this Python
   vllm-contracts fix --diff ~/src/vllm     the repairs, as a patch
   vllm-contracts trace ~/models/my-model   will it work for this checkpoint?
+  vllm-contracts matrix --release 0.33.0   every model against the contracts
   vllm-contracts explain VC001             what a code means, what to do
 """
 
@@ -57,6 +59,7 @@ def cli(context: click.Context) -> None:
 
 cli.add_command(audit)
 cli.add_command(fix)
+cli.add_command(matrix)
 cli.add_command(explain)
 cli.add_command(trace)
 cli.add_command(hook)

@@ -136,11 +136,17 @@ class ChainRecord:
 
 @dataclass(frozen=True)
 class StatusRecord:
-    """How one model stands to one contract; ``satisfied`` is what the checker returns, None where unknown.
+    """How one model stands to one contract.
 
-    ``consumers`` are allow-lists and dispatches on the class's name that stand before and behind the check.
-    ``handed_on`` tells whether the contract was followed to the decoder, and is not only a check; one that is only
-    a check has a chain where the model passes it, with the methods that are effective.
+    Args:
+        declared: whether the class inherits the Protocol.
+        satisfied: what the checker returns for an object of the class, None where unknown.
+        verdict, reason: what comes of it, and why.
+        handed_on: whether the contract was followed to the decoder, and is not only a check.
+        chains: one for each possibility of the inner model; a contract that is only a check has one where the model
+            passes it, with the methods that are effective.
+        consumers: allow-lists and dispatches on the class's name that stand before and behind the check.
+        class_satisfied: what the checker returns for the class itself, which the registry asks; None where it raises.
     """
 
     declared: bool
@@ -150,6 +156,7 @@ class StatusRecord:
     handed_on: bool = False
     chains: tuple[ChainRecord, ...] = ()
     consumers: tuple[Link, ...] = ()
+    class_satisfied: bool | None = None
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from analyzer.records import (
     TreeRecord,
 )
 from analyzer.suppress import checkout_comments
+from analyzer.values import ClassValue
 
 
 def survey(audit: Audit, findings: Sequence[Finding]) -> Report:
@@ -143,6 +144,7 @@ def status_record(audit: Audit, model: Model, status: Status) -> StatusRecord:
         handed_on=bool(status.alternatives),
         chains=tuple(_chains(audit, model, status)),
         consumers=consumer_links(audit, model, status) if status.alternatives else (),
+        class_satisfied=status.contract.satisfied_by(audit.model_set.machine, ClassValue(model.cls)),
     )
 
 

@@ -37,7 +37,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
             {"consumers", "repair"},
             {"evidence"},
             {"survey"},
-            {"engine", "trace"},
+            {"engine", "matrix", "trace"},
             {"asked", "sift"},
             {"fix", "report"},
             {"commands"},

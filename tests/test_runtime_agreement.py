@@ -8,14 +8,18 @@ what that release answered when it was imported (with CPU torch and stand-ins fo
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from analyzer.matrix import build
+from analyzer.report import matrix_json
 from analyzer.values import ClassValue
 from tests import releases
 
 DATA = Path(__file__).parent / "data"
+DIFFERENCES = "matrix-differences.json"
 RELEASES = ["0.11.0", "0.16.0", "0.20.2", "0.33.0"]
 
 
@@ -61,3 +65,46 @@ def test_no_serving_class_is_broken_without_a_finding(version: str) -> None:
     for model in report.models:
         if model.serves and model.architectures and model.statuses["SupportsEagle3"].verdict == "broken":
             assert named & set(model.architectures), model.cls
+
+
+# -- the matrix ------------------------------------------------------------------------------------
+
+
+def matrix_answers(version: str) -> Iterator[tuple[str, str, bool | None, bool | None, bool | None]]:
+    """Each cell that has a recorded answer: its class, the checker, what was recorded, and what the cell says
+    of an object and of the class."""
+    recorded = json.loads((DATA / f"runtime-{version}.json").read_text())
+    matrix = json.loads(matrix_json.render(build(releases.report(version))))
+    checkers = {contract["name"]: contract["checker"] for contract in matrix["contracts"]}
+    known = {"1": True, "0": False, ".": None}
+    for row in matrix["rows"]:
+        answers = dict(zip(recorded["checkers"], recorded["classes"].get(row["class"], ""), strict=False))
+        for name, cell in row["cells"].items():
+            if checkers[name] in answers:
+                ran = known[answers[checkers[name]]]
+                yield row["class"], checkers[name], ran, cell["satisfied"], cell["class_satisfied"]
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("version", ["0.16.0", "0.33.0"])
+def test_every_cell_of_the_matrix_agrees_with_what_the_class_returned(version: str) -> None:
+    """``matrix-differences.json`` holds, for each release, ``checker(class)`` and why the cell may differ."""
+    explained = json.loads((DATA / DIFFERENCES).read_text())[version]
+    answers = list(matrix_answers(version))
+    different = {f"{checker}({cls})" for cls, checker, ran, _, of_class in answers if of_class is not ran}
+    assert different == set(explained), "a difference without a reason, or a reason without a difference"
+    assert all(explained.values())
+    classes = json.loads((DATA / f"runtime-{version}.json").read_text())["classes"]
+    assert {cls for cls, *_ in answers} == set(classes)
+    assert len(answers) > 4_000
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("version", ["0.16.0", "0.33.0"])
+def test_no_cell_says_of_an_object_what_its_class_contradicts(version: str) -> None:
+    """An object may have more than its class, so that a cell may leave its answer open where the class says no."""
+    answers = list(matrix_answers(version))
+    known = [of_object for *_, ran, of_object, _ in answers if None not in (ran, of_object)]
+    contradicting = [(c, checker) for c, checker, ran, of_object, _ in answers if {ran, of_object} == {True, False}]
+    assert not contradicting
+    assert len(known) > 0.9 * len(answers)

@@ -37,7 +37,16 @@ def render(report: Report, context: Context = BARE) -> str:
         return statistics.render(report)
     console = context.console or Console(file=_utf8(), width=WIDEST, color_system=None)
     width = max(NARROWEST, min(console.width, WIDEST))
-    lines = _lines(report, width, glyphs_for(console.encoding), context.detail)
+    return printed(_lines(report, width, glyphs_for(console.encoding), context.detail), console)
+
+
+def printed(lines: Iterable[Text], console: Console) -> str:
+    """Lines as a console would show them, in its colours, at their full length.
+
+    Args:
+        lines: one Text each.
+        console: nothing is printed on it.
+    """
     written = io.StringIO()
     twin = Console(
         file=written,
