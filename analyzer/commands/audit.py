@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,11 +17,12 @@ from analyzer.commands.reports import (
     Wanted,
     render_reports,
     report_options,
+    repository,
     settle,
     summary_file,
-    surroundings,
     write_texts,
 )
+from analyzer.commands.said import Said, say
 from analyzer.commands.tree import cache_options, failing_in_one_line
 
 if TYPE_CHECKING:
@@ -95,34 +93,22 @@ def audit(
         tree, settings = tree_with_settings(path, release, python, given, no_cache=no_cache)
         if update_baseline and settings.baseline is None:
             raise click.UsageError("--update-baseline needs --baseline FILE, or a baseline in the settings")
-        make = partial(_outcome, tree, settings, wanted, detail, update=update_baseline)
+        make = partial(_said, tree, settings, wanted, detail, update=update_baseline)
         if update_baseline or summary_file(wanted) is not None:  # it writes more than the reports
-            outcome = make()
+            said = make()
         else:
-            outcome = tree.known(_product(tree, settings, wanted, detail), make)
-    told = json.loads(outcome)
-    write_texts([(one.place, text) for one, text in zip(wanted, told["texts"], strict=True)])
-    if told["note"]:
-        click.echo(f"note: {told['note']}", err=True)
-    context.exit(told["code"])
+            known = [settings.baseline] if settings.baseline is not None else []
+            said = say(tree, (settings, wanted, detail, repository()), make, known)
+    write_texts([(one.place, text) for one, text in zip(wanted, said.texts, strict=True)])
+    for note in said.notes:
+        click.echo(note, err=True)
+    context.exit(said.code)
 
 
-def _product(tree: Tree, settings: Settings, wanted: Sequence[Wanted], detail: Detail | None) -> str:
-    """A name for what a run says, different where anything but the tree is."""
-    known = b""
-    if settings.baseline is not None:
-        with suppress(OSError):  # the run will say so
-            known = settings.baseline.read_bytes()
-    told = repr((settings, detail, surroundings(wanted), tree.checkout.version, str(tree.checkout.root)))
-    digest = hashlib.blake2b(told.encode("utf-8", "surrogateescape"), digest_size=12)
-    digest.update(known)
-    return f"said-{digest.hexdigest()}"
-
-
-def _outcome(
+def _said(
     tree: Tree, settings: Settings, wanted: Sequence[Wanted], detail: Detail | None, *, update: bool = False
-) -> bytes:
-    """Everything that a run says, as JSON: the reports in the order of ``wanted``, a note, the exit code."""
+) -> Said:
+    """The reports in the order of ``wanted``."""
     from analyzer.report.aside import stale
 
     report = judge(tree, settings, baseline=settings.baseline, update=update)
@@ -132,7 +118,7 @@ def _outcome(
     # What the other formats do not say: that the baseline could be smaller.
     note = stale(report) if detail != "quiet" and all(one.form != "text" for one in wanted) else ""
     code = FINDINGS if _fails(report, settings.fail_on) else CLEAN
-    return json.dumps({"texts": [text for _, text in texts], "note": note, "code": code}).encode()
+    return Said(tuple(text for _, text in texts), (f"note: {note}",) if note else (), code)
 
 
 def _fails(report: Report, fail_on: str) -> bool:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from analyzer.commands import output
 from analyzer.commands.failure import CLEAN
+from analyzer.commands.said import Said, deliver, say
 from analyzer.commands.tree import cache_options, failing_in_one_line, open_tree, tree_of
 from analyzer.nearest import did_you_mean
 
 if TYPE_CHECKING:
+    from analyzer.commands.tree import Tree
     from analyzer.matrix import Matrix
     from analyzer.report.places import LinkTemplate
 
@@ -102,22 +104,36 @@ def matrix(
     if sum(given is not None for given in (path, release, python)) > 1:
         raise click.UsageError("give one of PATH, --release and --python")
     template = _template(links, form)
-    from analyzer.matrix import build, leading, select
-
     with failing_in_one_line():
         tree = tree_of(open_tree(path, release, python, cache_dir), no_cache=no_cache, cache_dir=cache_dir)
-        report = tree.report()
+        make = partial(_said, tree, only, architecture, contract, form, template, to_file=target is not None)
+        said = say(tree, ("matrix", only, architecture, contract, form, links, target is None), make)
+    deliver(said, target)
+    context.exit(said.code)
+
+
+def _said(
+    tree: Tree,
+    only: tuple[str, ...],
+    architecture: tuple[str, ...],
+    contract: tuple[str, ...],
+    form: str,
+    template: LinkTemplate | None,
+    *,
+    to_file: bool,
+) -> Said:
+    from analyzer.matrix import build, leading, select
+
+    report = tree.report()
     _known(contract, {column.name for column in report.contracts}, "contract")
     wanted = contract or (sorted(leading(report)) if form in ("text", "markdown") else ())
     whole = build(report, wanted)
     _known(architecture, {row.architecture for row in whole.rows}, "architecture")
     part = select(whole, only=only, architectures=architecture)
     hidden = len(report.contracts) - len(whole.contracts) if not contract else 0
-    text = _render(part, form, template, hidden, to_file=target is not None)
-    for lost in whole.diagnostics:
-        click.echo(f"not read: {lost.path}{f':{lost.line}' if lost.line else ''}: {lost.message}", err=True)
-    _deliver(text, target)
-    context.exit(CLEAN)
+    text = _render(part, form, template, hidden, to_file=to_file)
+    lost = [(f"{d.path}:{d.line}" if d.line else d.path, d.message) for d in whole.diagnostics]
+    return Said((text,), tuple(f"not read: {place}: {message}" for place, message in lost), CLEAN)
 
 
 def _template(links: str | None, form: str) -> LinkTemplate | None:
@@ -170,10 +186,3 @@ def _render(part: Matrix, form: str, links: LinkTemplate | None, hidden: int, *,
     file = io.TextIOWrapper(io.BytesIO(), "utf-8") if to_file else None
     console = Console(file=file, width=WIDE, color_system=None) if to_file else Console()
     return matrix_text.render(part, console, hidden)
-
-
-def _deliver(text: str, path: Path | None) -> None:
-    if path is None:
-        output.write_out(text)
-    else:
-        output.write_file(path, text)

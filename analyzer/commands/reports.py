@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -135,7 +133,7 @@ def render_reports(
     from analyzer.report import formats
     from analyzer.report.context import Context
 
-    context = Context(rules, _repository(), _changes_of(report.checkout.root), detail=detail)
+    context = Context(rules, repository(), _changes_of(report.checkout.root), detail=detail)
     texts: list[tuple[str, str]] = []
     for form, place in wanted:
         on_terminal = form == "text" and place == STDOUT
@@ -151,19 +149,10 @@ def summary_file(wanted: Sequence[Wanted]) -> Path | None:
     return Path(named) if named and any(one.form == "github" for one in wanted) else None
 
 
-def surroundings(wanted: Sequence[Wanted]) -> str:
-    """Everything outside the tree and the settings that a rendered report depends on."""
-    asked = [os.environ.get(name) for name in (*REPOSITORY, *_TERMINAL)]
-    out = sys.stdout
-    size = shutil.get_terminal_size() if out is not None and out.isatty() else None
-    return repr((wanted, str(Path.cwd()), asked, size, getattr(out, "encoding", None), sys.platform))
-
-
-_TERMINAL = (
-    *("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS", "LINES", "TERM", "COLORTERM"),
-    *("JUPYTER_COLUMNS", "JUPYTER_LINES", "WT_SESSION", "UNICODE_VERSION"),
-)
-"""What rich's ``Console`` asks of the environment (its documentation, "Environment variables", and its source)."""
+def repository() -> Path | None:
+    """The repository's folder, where a CI names it; its paths start there, also if the checkout is a part of it."""
+    named = next((value for name in REPOSITORY if (value := os.environ.get(name))), None)
+    return Path(named) if named else None
 
 
 def write_texts(texts: Sequence[tuple[str, str]]) -> None:
@@ -184,12 +173,6 @@ def _add_summary(file: Path, report: Report, context: Context) -> None:
 
     taken = file.stat().st_size if file.exists() else 0
     output.append_file(file, github.summary(report, context, taken=taken))
-
-
-def _repository() -> Path | None:
-    """The repository's folder, where a CI names it; its paths start there, also if the checkout is a part of it."""
-    named = next((value for name in REPOSITORY if (value := os.environ.get(name))), None)
-    return Path(named) if named else None
 
 
 def _on_terminal(context: Context) -> Context:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from analyzer.commands import output
 from analyzer.commands.failure import CLEAN, FINDINGS
 from analyzer.commands.judging import tree_with_settings
 from analyzer.commands.options import Given
+from analyzer.commands.said import Said, deliver, say
 from analyzer.commands.tree import Tree, cache_options, failing_in_one_line
 
 if TYPE_CHECKING:
@@ -76,13 +77,25 @@ def trace(
         raise click.UsageError("give one of PATH, --release and --python")
     with failing_in_one_line():
         tree, _ = tree_with_settings(path, release, python, Given(cache_dir=cache_dir), no_cache=no_cache)
-        found = _trace(tree, name, contract, draft)
-    text = _render(found, form, everything=everything, to_file=target is not None)
-    if target is None:
-        output.write_out(text)
-    else:
-        output.write_file(target, text)
-    context.exit(CLEAN if found.answer in ("works", "depends") else FINDINGS)
+        make = partial(_said, tree, name, contract, draft, form, everything, to_file=target is not None)
+        files = [_file(Path(name))] if _is_path(name) else []
+        files += [_file(draft)] if draft is not None else []
+        said = say(tree, ("trace", name, contract, draft, form, everything, target is None), make, files)
+    deliver(said, target)
+    context.exit(said.code)
+
+
+def _said(
+    tree: Tree, name: str, contract: str, draft: Path | None, form: str, everything: bool, *, to_file: bool
+) -> Said:
+    found = _trace(tree, name, contract, draft)
+    code = CLEAN if found.answer in ("works", "depends") else FINDINGS
+    return Said((_render(found, form, everything=everything, to_file=to_file),), (), code)
+
+
+def _file(path: Path) -> Path:
+    """The file that :func:`analyzer.checkpoint.read_checkpoint` reads."""
+    return path / "config.json" if path.is_dir() else path
 
 
 def _trace(tree: Tree, name: str, contract: str, draft: Path | None) -> Trace:
