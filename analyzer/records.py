@@ -140,7 +140,8 @@ class StatusRecord:
 
     ``consumers`` are allow-lists and dispatches on the class's name that stand before and behind the check.
     ``handed_on`` tells whether the contract was followed to the decoder, and is not only a check; one that is only
-    a check has a chain where the model passes it, with the methods that are effective.
+    a check has a chain where the model passes it, with the methods that are effective. ``declared_by`` is
+    the dotted name of the class whose own bases bring the Protocol in: the model itself or one that it inherits.
     """
 
     declared: bool
@@ -150,6 +151,7 @@ class StatusRecord:
     handed_on: bool = False
     chains: tuple[ChainRecord, ...] = ()
     consumers: tuple[Link, ...] = ()
+    declared_by: str = ""
 
 
 @dataclass(frozen=True)
