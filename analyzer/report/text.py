@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterable, Iterator
 
@@ -16,6 +15,7 @@ from analyzer.report.aside import aside
 from analyzer.report.context import BARE, Context, Detail
 from analyzer.report.layout import NARROWEST, WIDEST, Glyphs, clean, glyphs_for, plural, wrap
 from analyzer.report.summary import summary
+from analyzer.report.terminal import printed
 
 _SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "blue"}
 _FIX_STYLES = {"safe": "green", "unsafe": "yellow", "none": "dim"}
@@ -37,18 +37,7 @@ def render(report: Report, context: Context = BARE) -> str:
         return statistics.render(report)
     console = context.console or Console(file=_utf8(), width=WIDEST, color_system=None)
     width = max(NARROWEST, min(console.width, WIDEST))
-    lines = _lines(report, width, glyphs_for(console.encoding), context.detail)
-    written = io.StringIO()
-    twin = Console(
-        file=written,
-        force_terminal=console.is_terminal,
-        color_system=None if console.legacy_windows else console.color_system,  # type: ignore[arg-type]
-        no_color=console.no_color,
-    )
-    shown = Text("\n").join(lines)
-    if shown:
-        twin.print(shown, soft_wrap=True)
-    return written.getvalue()
+    return printed(_lines(report, width, glyphs_for(console.encoding), context.detail), console)
 
 
 def _utf8() -> io.TextIOWrapper:

@@ -1,0 +1,152 @@
+"""``vllm-contracts diff``: what changed between two trees."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from analyzer.commands import output
+from analyzer.commands.audit import failing_in_one_line, open_tree, run_audit
+from analyzer.commands.failure import CLEAN, FINDINGS
+from analyzer.commands.selection import did_you_mean
+
+if TYPE_CHECKING:
+    from analyzer.changes import Changes
+    from analyzer.checkout import Checkout
+    from analyzer.records import Report
+
+EXAMPLES = """
+\b
+Examples:
+  vllm-contracts diff 0.20.2 0.22.1
+  vllm-contracts diff 0.33.0 ~/src/vllm --contract SupportsEagle3
+  vllm-contracts diff --exit-code 0.33.0 .    in CI: 1 if something got worse
+  vllm-contracts diff 0.16.0 0.18.1 --format markdown -o changes.md
+
+\b
+Exit codes:
+  0  compared, whatever differs
+  1  with --exit-code: an architecture lost support, or there is a new error
+  2  the run itself failed: one line on standard error says why
+"""
+
+RELEASE = re.compile(r"v?(\d+\.\d+(\.\d+)*([a-z]+\d+)?(\.post\d+)?)")
+
+
+@click.command(epilog=EXAMPLES, short_help="Tell what changed between two vLLM trees.")
+@click.argument("old", metavar="OLD")
+@click.argument("new", metavar="NEW")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "markdown"]),
+    default="text",
+    show_default=True,
+    help="text for people, markdown for a pull request, json for programs.",
+)
+@click.option(
+    "--output", "-o", "target", metavar="FILE", type=click.Path(path_type=Path), help="Write the report to a file."
+)
+@click.option("--contract", metavar="NAME", multiple=True, help="Only this contract, such as SupportsEagle3.")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 if support was lost or there is a new error.")
+@click.pass_context
+def diff(
+    context: click.Context,
+    old: str,
+    new: str,
+    form: str,
+    target: Path | None,
+    contract: tuple[str, ...],
+    exit_code: bool,
+) -> None:
+    """Tell what changed: contracts and who asks for them, which architectures gained or lost support and why,
+    and which findings are new or gone.
+
+    OLD and NEW are each a vLLM tree or the number of a release, which is fetched with pip once and then kept.
+    """
+    changes = compare_trees(old, new, contract)
+    text = render(changes, form, to_file=target is not None)
+    if target is None:
+        output.write_out(text)
+    else:
+        output.write_file(target, text)
+    context.exit(FINDINGS if exit_code and changes.worse else CLEAN)
+
+
+def compare_trees(old: str, new: str, contracts: tuple[str, ...]) -> Changes:
+    """What differs between two trees that a command line names.
+
+    Args:
+        old, new: folders or releases.
+        contracts: names; all unless given.
+
+    Raises:
+        click.BadParameter: for what is neither, and for a contract that neither tree has.
+        Failure: one of them cannot be audited.
+    """
+    from analyzer.changes import compare
+    from rules import all_rules
+
+    with failing_in_one_line():
+        trees = [named_tree(word, hint) for word, hint in ((old, "OLD"), (new, "NEW"))]  # fail before the work
+        before, after = (run_audit(tree, all_rules()) for tree in trees)
+    for name in contracts:
+        check_contract(name, before, after)
+    return compare(before, after, contracts)
+
+
+def named_tree(word: str, parameter: str) -> Checkout:
+    """The tree of a folder or a release's number; a folder of that name comes first.
+
+    Args:
+        word: as typed.
+        parameter: its name, for the error.
+
+    Raises:
+        click.BadParameter: it is neither.
+        CheckoutError, ReleaseError: it has no tree that can be used.
+    """
+    path = Path(word).expanduser()
+    if path.exists():
+        return open_tree(path)
+    number = RELEASE.fullmatch(word)
+    if number is None:
+        raise click.BadParameter(f"{word}: no such folder, and no release number such as 0.33.0", param_hint=parameter)
+    return open_tree(None, release=number[1])
+
+
+def check_contract(name: str, *reports: Report) -> None:
+    """Refuse a contract that no tree has.
+
+    Raises:
+        click.BadParameter: with what was probably meant.
+    """
+    known = {c.name for report in reports for c in report.contracts}
+    if name not in known:
+        which = "neither tree has" if len(reports) > 1 else "the tree does not have"
+        hint = did_you_mean(name, known, "vllm-contracts explain --contract lists them")
+        raise click.BadParameter(f"{which} a contract {name}{hint}", param_hint="--contract")
+
+
+def render(changes: Changes, form: str, *, to_file: bool) -> str:
+    """The comparison in one of the formats.
+
+    Args:
+        changes: of two trees.
+        form: ``text``, ``json`` or ``markdown``.
+        to_file: whether it goes to a file, which has no colours and no width of its own.
+    """
+    if form == "json":
+        from analyzer.report import changes_json
+
+        return changes_json.render(changes)
+    if form == "markdown":
+        from analyzer.report import changes_markdown
+
+        return changes_markdown.render(changes)
+    from analyzer.report import changes_text
+
+    return changes_text.render(changes, output.console(to_file=to_file))
