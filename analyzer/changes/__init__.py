@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from analyzer.changes.contracts import compare_contract, compare_contracts
 from analyzer.changes.findings import compare_findings
 from analyzer.changes.gates import compare_name_gates
-from analyzer.changes.models import compare_architectures, compare_support
+from analyzer.changes.models import compare_architectures, compare_support, pair_models
 from analyzer.changes.records import Changes
 from analyzer.records import Report
 
@@ -23,6 +23,7 @@ def compare(old: Report, new: Report, wanted: Sequence[str] = ()) -> Changes:
     """
     names = dict.fromkeys(c.name for c in (*new.contracts, *old.contracts))
     contracts = [name for name in names if not wanted or name in wanted]
+    pairs = pair_models(old, new)
     findings, unchanged = compare_findings(old, new, wanted)
     handed_on = any(c.delegated for report in (old, new) for c in report.contracts if c.name in contracts)
     return Changes(
@@ -30,8 +31,8 @@ def compare(old: Report, new: Report, wanted: Sequence[str] = ()) -> Changes:
         new=new.checkout,
         contracts=tuple(compare_contracts(old, new, wanted)),
         name_gates=compare_name_gates(old.name_gates, new.name_gates) if handed_on else (),
-        support=tuple(compare_support(old, new, contracts)),
-        architectures=tuple(compare_architectures(old, new, contracts)),
+        support=tuple(compare_support(old, new, pairs, contracts)),
+        architectures=tuple(compare_architectures(pairs, contracts)),
         findings=findings,
         unchanged_findings=unchanged,
         old_diagnostics=tuple(old.diagnostics),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from analyzer.changes.gates import Key, paired
 from analyzer.changes.records import FindingChange
@@ -27,15 +27,21 @@ def compare_findings(old: Report, new: Report, wanted: Sequence[str] = ()) -> tu
         lambda f: (f.code, f.contract, _name(f.cls), f.message),
         lambda f: (f.code, f.contract, _name(f.cls)),
     ]
-    changes = [_change(one, other, old, new) for one, other in paired(before, after, keys)]
+    classes = (_classes(old), _classes(new))
+    changes = [_change(one, other, *classes) for one, other in paired(before, after, keys)]
     found = [change for change in changes if change is not None]
     found.sort(key=lambda c: (SEVERITIES.index(c.finding.severity), c.finding.code, c.finding.sort_key))
     return tuple(found), len(changes) - len(found)
 
 
-def _change(one: Finding | None, other: Finding | None, old: Report, new: Report) -> FindingChange | None:
+def _change(one: Finding | None, other: Finding | None, old: set[str], new: set[str]) -> FindingChange | None:
+    """One pair, told with the classes of either tree whether it came or went with its class."""
+    if one is None and other is not None:
+        return FindingChange(one, other, "the class is new" if _name(other.cls) not in old else "")
+    if other is None and one is not None:
+        return FindingChange(one, other, "the class is gone" if _name(one.cls) not in new else "")
     if one is None or other is None:
-        return FindingChange(one, other, "".join(_note(one, other, old, new)))
+        return None
     return FindingChange(one, other) if _weight(one) != _weight(other) else None
 
 
@@ -43,19 +49,10 @@ def _weight(finding: Finding) -> tuple[str, str, str]:
     return finding.severity, finding.confidence, finding.fix.safety
 
 
-def _note(one: Finding | None, other: Finding | None, old: Report, new: Report) -> Iterator[str]:
-    """Whether the finding came with its class, or went with it."""
-    if other is not None and not _has(old, other.cls):
-        yield "the class is new"
-    if one is not None and not _has(new, one.cls):
-        yield "the class is gone"
-
-
-def _has(report: Report, cls: str) -> bool:
-    """Whether a tree has a class of a name, as far as its report tells: its models and what they build."""
-    name = _name(cls)
+def _classes(report: Report) -> set[str]:
+    """Names of the classes that a tree has, as far as its report tells: models, what they build, and findings."""
     models = (key for model in report.models for key in (model.cls, *(i.cls or "" for i in model.inner)))
-    return any(_name(key) == name for key in models) or any(_name(f.cls) == name for f in report.findings)
+    return {_name(key) for key in (*models, *(f.cls for f in report.findings))}
 
 
 def _name(dotted: str) -> str:

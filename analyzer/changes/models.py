@@ -11,19 +11,18 @@ from analyzer.changes.records import ArchitectureChange, Direction, SupportChang
 from analyzer.records import ModelRecord, Report, StatusRecord, Verdict
 
 Pair = tuple[ModelRecord | None, ModelRecord | None]
+Pairs = list[tuple[Pair, tuple[str, ...]]]
+"""Which class served which architectures, and which does now."""
 
 _LEVELS: dict[Verdict, int] = {"works": 2, "config-dependent": 1, "undeclared": 0, "broken": 0, "unsupported": 0}
 """How far a verdict goes; ``unknown`` goes nowhere, and support can neither be gained nor lost by it."""
 
 
-def pair_models(old: Report, new: Report) -> dict[tuple[str, str], tuple[Pair, tuple[str, ...]]]:
-    """Which class served which architectures, and which does now.
+def pair_models(old: Report, new: Report) -> Pairs:
+    """Which class served which architectures, and which does now; None on the side where there is none.
 
     An architecture that several classes serve (one for each platform) has a pair for each: those of one dotted
     name, then those of one name, then the ones that are left where there is only one on a side.
-
-    Returns:
-        By the dotted names of the two classes (empty where there is none): both, and the architectures.
     """
     before, after = _by_architecture(old), _by_architecture(new)
     found: dict[tuple[str, str], tuple[Pair, tuple[str, ...]]] = {}
@@ -32,7 +31,7 @@ def pair_models(old: Report, new: Report) -> dict[tuple[str, str], tuple[Pair, t
             key = (pair[0].cls if pair[0] else "", pair[1].cls if pair[1] else "")
             _, names = found.get(key, (pair, ()))
             found[key] = (pair, (*names, name))
-    return found
+    return list(found.values())
 
 
 def _by_architecture(report: Report) -> dict[str, list[ModelRecord]]:
@@ -44,8 +43,11 @@ def _by_architecture(report: Report) -> dict[str, list[ModelRecord]]:
 
 
 def _variants(old: list[ModelRecord], new: list[ModelRecord]) -> Iterator[Pair]:
+    if len(old) == len(new) == 1:
+        yield old[0], new[0]
+        return
     keys: list[Key[ModelRecord]] = [lambda m: m.cls, lambda m: m.name]
-    pairs = list(paired(old, new, keys))
+    pairs: list[Pair] = [*paired(old, new, keys)]
     alone = [m for m, other in pairs if m is not None and other is None]
     fresh = [m for other, m in pairs if m is not None and other is None]
     yield from (pair for pair in pairs if pair[0] is not None and pair[1] is not None)
@@ -58,16 +60,16 @@ def _variants(old: list[ModelRecord], new: list[ModelRecord]) -> Iterator[Pair]:
     yield from ((model, joined) for model in alone if model is not split)
 
 
-def compare_architectures(old: Report, new: Report, contracts: Sequence[str]) -> Iterator[ArchitectureChange]:
+def compare_architectures(pairs: Pairs, contracts: Sequence[str]) -> Iterator[ArchitectureChange]:
     """Architectures that are new, gone or served by another class.
 
     Args:
-        old, new: of the two trees.
+        pairs: of :func:`pair_models`.
         contracts: whose verdicts are told.
     """
-    known = {name for model in old.models for name in model.architectures}
-    there = {name for model in new.models for name in model.architectures}
-    for (before, after), names in pair_models(old, new).values():
+    known = {name for (before, _), names in pairs if before is not None for name in names}
+    there = {name for (_, after), names in pairs if after is not None for name in names}
+    for (before, after), names in pairs:
         if before is not None and after is not None:
             if before.cls != after.cls:
                 yield ArchitectureChange(names, before, after)
@@ -83,21 +85,21 @@ def _verdicts(model: ModelRecord, contracts: Sequence[str]) -> dict[str, Verdict
     return {name: verdict for name, verdict in statuses if verdict != "unsupported"}
 
 
-def compare_support(old: Report, new: Report, contracts: Sequence[str]) -> Iterator[SupportChange]:
+def compare_support(old: Report, new: Report, pairs: Pairs, contracts: Sequence[str]) -> Iterator[SupportChange]:
     """Other verdicts for contracts that both trees have, by contract, then by place of the new class.
 
     Args:
         old, new: of the two trees.
+        pairs: of :func:`pair_models`.
         contracts: which.
     """
-    pairs = pair_models(old, new)
     for name in contracts:
         before, after = old.contract(name), new.contract(name)
         if before is None or after is None:
             continue
         names = {m.new.name: m.old.name for m in compare_methods(before, after) if m.new and m.old}
         found = []
-        for (model, other), architectures in pairs.values():
+        for (model, other), architectures in pairs:
             if model is None or other is None:
                 continue
             was, now = model.statuses[name], other.statuses[name]

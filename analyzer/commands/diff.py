@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from analyzer.commands import output
-from analyzer.commands.audit import failing_in_one_line, open_tree, run_audit
 from analyzer.commands.failure import CLEAN, FINDINGS
 from analyzer.commands.selection import did_you_mean
+from analyzer.commands.tree import Tree, cache_options, failing_in_one_line, open_tree, tree_of
 
 if TYPE_CHECKING:
     from analyzer.changes import Changes
-    from analyzer.checkout import Checkout
     from analyzer.records import Report
 
 EXAMPLES = """
@@ -52,6 +51,7 @@ RELEASE = re.compile(r"v?(\d+\.\d+(\.\d+)*([a-z]+\d+)?(\.post\d+)?)")
 )
 @click.option("--contract", metavar="NAME", multiple=True, help="Only this contract, such as SupportsEagle3.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if support was lost or there is a new error.")
+@cache_options
 @click.pass_context
 def diff(
     context: click.Context,
@@ -61,13 +61,25 @@ def diff(
     target: Path | None,
     contract: tuple[str, ...],
     exit_code: bool,
+    cache_dir: Path | None,
+    no_cache: bool,
 ) -> None:
     """Tell what changed: contracts and who asks for them, which architectures gained or lost support and why,
     and which findings are new or gone.
 
     OLD and NEW are each a vLLM tree or the number of a release, which is fetched with pip once and then kept.
     """
-    changes = compare_trees(old, new, contract)
+    with failing_in_one_line():
+        trees = [
+            named_tree(word, hint, no_cache=no_cache, cache_dir=cache_dir)
+            for word, hint in ((old, "OLD"), (new, "NEW"))
+        ]  # both, before the work begins
+        before, after = (tree.report() for tree in trees)
+    for name in contract:
+        check_contract(name, before, after)
+    from analyzer.changes import compare
+
+    changes = compare(before, after, contract)
     text = render(changes, form, to_file=target is not None)
     if target is None:
         output.write_out(text)
@@ -76,34 +88,13 @@ def diff(
     context.exit(FINDINGS if exit_code and changes.worse else CLEAN)
 
 
-def compare_trees(old: str, new: str, contracts: tuple[str, ...]) -> Changes:
-    """What differs between two trees that a command line names.
-
-    Args:
-        old, new: folders or releases.
-        contracts: names; all unless given.
-
-    Raises:
-        click.BadParameter: for what is neither, and for a contract that neither tree has.
-        Failure: one of them cannot be audited.
-    """
-    from analyzer.changes import compare
-    from rules import all_rules
-
-    with failing_in_one_line():
-        trees = [named_tree(word, hint) for word, hint in ((old, "OLD"), (new, "NEW"))]  # fail before the work
-        before, after = (run_audit(tree, all_rules()) for tree in trees)
-    for name in contracts:
-        check_contract(name, before, after)
-    return compare(before, after, contracts)
-
-
-def named_tree(word: str, parameter: str) -> Checkout:
+def named_tree(word: str, parameter: str, *, no_cache: bool = False, cache_dir: Path | None = None) -> Tree:
     """The tree of a folder or a release's number; a folder of that name comes first.
 
     Args:
         word: as typed.
         parameter: its name, for the error.
+        no_cache, cache_dir: the options of the same names.
 
     Raises:
         click.BadParameter: it is neither.
@@ -111,11 +102,12 @@ def named_tree(word: str, parameter: str) -> Checkout:
     """
     path = Path(word).expanduser()
     if path.exists():
-        return open_tree(path)
+        return tree_of(open_tree(path), no_cache=no_cache, cache_dir=cache_dir)
     number = RELEASE.fullmatch(word)
     if number is None:
         raise click.BadParameter(f"{word}: no such folder, and no release number such as 0.33.0", param_hint=parameter)
-    return open_tree(None, release=number[1])
+    checkout = open_tree(None, release=number[1], cache_dir=cache_dir)
+    return tree_of(checkout, no_cache=no_cache, cache_dir=cache_dir)
 
 
 def check_contract(name: str, *reports: Report) -> None:

@@ -67,15 +67,16 @@ def summary(changes: Changes) -> list[Block]:
         Item(f"contracts: {seen['changed']} changed, {seen['new']} new, {seen['gone']} gone"),
         Item(
             f"support: {directions['gained']} gained, {directions['lost']} lost, "
-            f"{directions['changed']} changed in another way (classes by contract)"
+            f"{directions['changed']} of another verdict (each class and contract counts)"
         ),
         Item(
             f"architectures: {_count(changes.added)} new, {_count(changes.removed)} gone, "
-            f"{_count(changes.moved)} served by another class or from another file"
+            f"{_count(changes.moved)} with another class or file"
         ),
         Item(
             f"findings: {len(changes.new_findings)} new ({plural(errors, 'error')}), "
-            f"{len(changes.gone_findings)} gone, {len(changes.changed_findings)} of other weight, {changes.unchanged_findings} unchanged"
+            f"{len(changes.gone_findings)} gone, {len(changes.changed_findings)} of other weight, "
+            f"{changes.unchanged_findings} unchanged"
         ),
     ]
 
@@ -223,7 +224,7 @@ def _architectures(changes: Changes) -> Iterator[Block]:
         yield Heading("Architectures that are gone")
         yield from (_architecture(change) for change in changes.removed)
     if changes.moved:
-        yield Heading("Architectures that another class serves")
+        yield Heading("Architectures with another class or file")
         yield from (_moved(change) for change in changes.moved)
 
 
@@ -259,20 +260,31 @@ def _moved(change: ArchitectureChange) -> Item:
 
 
 def _findings(changes: Changes) -> Iterator[Block]:
-    sections = (
-        ("New findings", changes.new_findings),
-        ("Findings that are gone", changes.gone_findings),
-        ("Findings of other weight", changes.changed_findings),
-    )
-    for head, findings in sections:
-        if findings:
-            yield Heading(head)
-            yield from map(_finding, findings)
+    if changes.new_findings:
+        yield Heading("New findings")
+        yield from map(_finding, changes.new_findings)
+    if changes.gone_findings:
+        yield Heading("Findings that are gone")
+        yield from _gone(changes.gone_findings)
+    if changes.changed_findings:
+        yield Heading("Findings of other weight")
+        yield from map(_finding, changes.changed_findings)
+
+
+def _gone(findings: tuple[FindingChange, ...]) -> Iterator[Item]:
+    """What is gone is told by its class alone, under its rule."""
+    groups: dict[str, list[Item]] = {}
+    for finding, note in ((change.finding, change.note) for change in findings):
+        head = f"{finding.code} {finding.name}, {finding.severity}, {code(finding.contract)}"
+        name = code(finding.cls.rpartition(".")[2]) + (f" ({note})" if note else "")
+        groups.setdefault(head, []).append(Item(name, "", (str(finding.at),)))
+    yield from (Item(head, "-", (), tuple(items)) for head, items in groups.items())
 
 
 def _finding(change: FindingChange) -> Item:
+    """A finding that is new or weighs otherwise."""
     finding, old, new = change.finding, change.old, change.new
-    mark = "~" if old is not None and new is not None else "+" if old is None else "-"
+    mark = "~" if old is not None and new is not None else "+"
     text = f"{finding.code} {finding.severity}, {code(finding.contract)}: {finding.message}"
     if old is not None and new is not None:
         before, now = (f"{f.severity}, {f.confidence}, fix: {f.fix.safety}" for f in (old, new))
