@@ -10,12 +10,15 @@ import click
 
 from analyzer.commands import output
 from analyzer.commands.failure import CLEAN, FINDINGS
-from analyzer.commands.selection import did_you_mean
-from analyzer.commands.tree import Tree, cache_options, failing_in_one_line, open_tree, tree_of
+from analyzer.commands.judging import judge, tree_with_settings
+from analyzer.commands.options import Given
+from analyzer.commands.tree import Tree, cache_options, failing_in_one_line
+from analyzer.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from analyzer.changes import Changes
     from analyzer.records import Report
+    from analyzer.settings import Settings
 
 EXAMPLES = """
 \b
@@ -68,18 +71,22 @@ def diff(
     and which findings are new or gone.
 
     OLD and NEW are each a vLLM tree or the number of a release, which is fetched with pip once and then kept.
+    Which findings count is what the settings of NEW say, for both; a baseline is left out of it.
     """
     with failing_in_one_line():
         trees = [
             named_tree(word, hint, no_cache=no_cache, cache_dir=cache_dir)
             for word, hint in ((old, "OLD"), (new, "NEW"))
         ]  # both, before the work begins
-        before, after = (tree.report() for tree in trees)
-    for name in contract:
+        settings = trees[1][1]
+        both = settings.override(contracts=())  # the older tree may lack one
+        before, after = (judge(tree, both) for tree, _ in trees)
+    wanted = contract or settings.contracts
+    for name in wanted:
         check_contract(name, before, after)
     from analyzer.changes import compare
 
-    changes = compare(before, after, contract)
+    changes = compare(before, after, wanted)
     text = render(changes, form, to_file=target is not None)
     if target is None:
         output.write_out(text)
@@ -88,8 +95,10 @@ def diff(
     context.exit(FINDINGS if exit_code and changes.worse else CLEAN)
 
 
-def named_tree(word: str, parameter: str, *, no_cache: bool = False, cache_dir: Path | None = None) -> Tree:
-    """The tree of a folder or a release's number; a folder of that name comes first.
+def named_tree(
+    word: str, parameter: str, *, no_cache: bool = False, cache_dir: Path | None = None
+) -> tuple[Tree, Settings]:
+    """The tree of a folder or a release's number, and its settings; a folder of that name comes first.
 
     Args:
         word: as typed.
@@ -101,13 +110,13 @@ def named_tree(word: str, parameter: str, *, no_cache: bool = False, cache_dir: 
         CheckoutError, ReleaseError: it has no tree that can be used.
     """
     path = Path(word).expanduser()
+    given = Given(cache_dir=cache_dir)
     if path.exists():
-        return tree_of(open_tree(path), no_cache=no_cache, cache_dir=cache_dir)
+        return tree_with_settings(path, None, None, given, no_cache=no_cache)
     number = RELEASE.fullmatch(word)
     if number is None:
         raise click.BadParameter(f"{word}: no such folder, and no release number such as 0.33.0", param_hint=parameter)
-    checkout = open_tree(None, release=number[1], cache_dir=cache_dir)
-    return tree_of(checkout, no_cache=no_cache, cache_dir=cache_dir)
+    return tree_with_settings(None, number[1], None, given, no_cache=no_cache)
 
 
 def check_contract(name: str, *reports: Report) -> None:

@@ -38,7 +38,7 @@ def to_dict(changes: Changes) -> Record:
         "old": _tree(changes.old, changes.old_diagnostics),
         "new": _tree(changes.new, changes.new_diagnostics),
         "worse": changes.worse,
-        "contracts": [_contract_change(change) for change in changes.contracts],
+        "contracts": [contract_change(change) for change in changes.contracts],
         "name_gates": [_name_gate(change) for change in changes.name_gates],
         "support": [_support(change) for change in changes.support],
         "architectures": [_architecture(change) for change in changes.architectures],
@@ -71,7 +71,8 @@ def _at(at: Position | None) -> Record | None:
 # -- contracts -------------------------------------------------------------------------------------
 
 
-def _contract_change(change: ContractChange) -> Record:
+def contract_change(change: ContractChange) -> Record:
+    """How a contract differs."""
     return {
         "name": change.name,
         "old": contract(change.old) if change.old is not None else None,

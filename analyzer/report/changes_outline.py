@@ -15,7 +15,7 @@ from analyzer.changes.records import (
     MethodChange,
     NameGateChange,
 )
-from analyzer.findings import Diagnostic
+from analyzer.findings import Diagnostic, Finding
 from analyzer.records import ContractRecord, GateRecord, MethodRecord, ModelRecord, TreeRecord
 from analyzer.report.changes_support import support_blocks
 from analyzer.report.layout import plural
@@ -67,7 +67,7 @@ def summary(changes: Changes) -> list[Block]:
         Item(f"contracts: {seen['changed']} changed, {seen['new']} new, {seen['gone']} gone"),
         Item(
             f"support: {directions['gained']} gained, {directions['lost']} lost, "
-            f"{directions['changed']} of another verdict (each class and contract counts)"
+            f"{directions['changed']} changed otherwise (one class and contract each)"
         ),
         Item(
             f"architectures: {_count(changes.added)} new, {_count(changes.removed)} gone, "
@@ -275,17 +275,22 @@ def _gone(findings: tuple[FindingChange, ...]) -> Iterator[Item]:
     """What is gone is told by its class alone, under its rule."""
     groups: dict[str, list[Item]] = {}
     for finding, note in ((change.finding, change.note) for change in findings):
-        head = f"{finding.code} {finding.name}, {finding.severity}, {code(finding.contract)}"
+        head = _rule(finding)
         name = code(finding.cls.rpartition(".")[2]) + (f" ({note})" if note else "")
         groups.setdefault(head, []).append(Item(name, "", (str(finding.at),)))
     yield from (Item(head, "-", (), tuple(items)) for head, items in groups.items())
+
+
+def _rule(finding: Finding) -> str:
+    contract = f", {code(finding.contract)}" if finding.contract else ""  # findings on comments have none
+    return f"{finding.code} {finding.name} ({finding.severity}{contract})"
 
 
 def _finding(change: FindingChange) -> Item:
     """A finding that is new or weighs otherwise."""
     finding, old, new = change.finding, change.old, change.new
     mark = "~" if old is not None and new is not None else "+"
-    text = f"{finding.code} {finding.severity}, {code(finding.contract)}: {finding.message}"
+    text = f"{_rule(finding)}: {finding.message}"
     if old is not None and new is not None:
         before, now = (f"{f.severity}, {f.confidence}, fix: {f.fix.safety}" for f in (old, new))
         text += f" ({now}; before: {before})"

@@ -37,8 +37,7 @@ def _groups(found: list[SupportChange], direction: Direction) -> Iterator[Item]:
         why = [_reason(number, group) for number in range(len(first.reasons))]
         text = f"{verdicts}: {why[0].text}"
         classes = _brief(group) if direction == "changed" else tuple(map(_class, group))
-        mark = {"lost": "-", "gained": "+", "changed": "~"}[direction]
-        yield Item(text, mark, why[0].places, (*why[1:], *classes))  # type: ignore[arg-type]
+        yield Item(text, "", why[0].places, (*why[1:], *classes))
 
 
 def _reason(number: int, group: list[SupportChange]) -> Item:

@@ -58,7 +58,22 @@ class Code:
     language: str = "python"
 
 
-Block = Heading | Paragraph | Item | Code
+@dataclass(frozen=True)
+class Table:
+    """Rows under heads; on a terminal the last column is wrapped.
+
+    Args:
+        head: one for each column.
+        rows: as many cells each.
+        links: for the first cells, where the page can have links; one for each row, or none at all.
+    """
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    links: tuple[str, ...] = ()
+
+
+Block = Heading | Paragraph | Item | Code | Table
 
 
 def code(text: str) -> str:
@@ -91,7 +106,9 @@ def places(old: Position | None, new: Position | None) -> tuple[str, ...]:
 
 # -- Markdown --------------------------------------------------------------------------------------
 
-_SPECIAL = re.compile(r"([\\*_<>\[\]#|~])")
+_SPECIAL = re.compile(r"([\\*<\[\]|~]|(?<!\w)_|_(?!\w))")
+_CALLS = re.compile(r"([@#])(?=\w)")
+"""What GitHub makes a mention of somebody or a reference to an issue."""
 
 
 def to_markdown(blocks: Iterable[Block]) -> str:
@@ -117,25 +134,41 @@ def _markdown(block: Block) -> Iterator[str]:
         yield escape(block.text)
     elif isinstance(block, Item):
         yield from _markdown_item(block, "")
+    elif isinstance(block, Table):
+        yield from _markdown_table(block)
     else:
-        text = textwrap.dedent(block.text).strip("\n")
+        text = "\n".join(map(clean, textwrap.dedent(block.text).strip("\n").split("\n")))
         fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
         yield from (f"{fence}{block.language}", *text.split("\n"), fence)
+
+
+def _markdown_table(table: Table) -> Iterator[str]:
+    yield f"| {' | '.join(map(escape, table.head))} |"
+    yield f"|{' --- |' * len(table.head)}"
+    for number, row in enumerate(table.rows):
+        cells = [escape(cell) for cell in row]
+        if table.links:
+            cells[0] = f"[{cells[0]}]({table.links[number]})"
+        yield f"| {' | '.join(cells)} |"
 
 
 def _markdown_item(item: Item, indent: str) -> Iterator[str]:
     words = {"": "", "+": "**new** ", "-": "**gone** ", "~": ""}[item.mark]
     where = " ".join(code(place) for place in item.places)
-    yield f"{indent}- {words}{escape(item.text)}{f' {where}' if where else ''}"
+    yield f"{indent}- {words}{escape(item.text)}{f' ({where})' if where else ''}"
     for child in item.children:
         yield from _markdown_item(child, f"{indent}  ")
 
 
 def escape(text: str) -> str:
     """A text with everything that Markdown would act upon escaped, but for the marks of code."""
-    pieces = text.split("`")
+    pieces = clean(text).split("`")
     if len(pieces) % 2 == 0:  # a backtick without a partner: nothing of it is code
-        return _SPECIAL.sub(r"\\\1", text.replace("`", "'"))
+        return _escape("'".join(pieces))
     for number in range(0, len(pieces), 2):
-        pieces[number] = _SPECIAL.sub(r"\\\1", pieces[number])
+        pieces[number] = _escape(pieces[number])
     return "`".join(pieces)
+
+
+def _escape(text: str) -> str:
+    return _CALLS.sub(r"\1<!-- -->", _SPECIAL.sub(r"\\\1", text))
