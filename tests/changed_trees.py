@@ -64,12 +64,14 @@ def report(root: Path, **files: str | None) -> Report:
 
     Args:
         root: where to write it.
-        files: as for :func:`tests.report_tree.make_tree`; ``config`` and ``proposer`` are written beside it.
+        files: as for :func:`tests.report_tree.make_tree`; some others are written beside it.
     """
     extra = {"config": CONFIG, "proposer": "vllm/v1/proposer.py", "moved": f"{MODELS}/moved.py"}
+    extra["configs"] = "vllm/transformers_utils/configs.py"
     make_tree(root, **{name: text for name, text in files.items() if name not in extra})
     for name, path in extra.items():
         if (text := files.get(name)) is not None:
+            (root / path).parent.mkdir(exist_ok=True)
             (root / path).write_text(text)
     return audit(open_checkout(root), all_rules())
 

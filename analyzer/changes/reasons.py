@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from analyzer.changes.records import Reason
+from analyzer.changes.records import SUPPORTS, Reason, stopper
 from analyzer.findings import Link, Position
 from analyzer.records import ContractRecord, ModelRecord, StatusRecord
 
@@ -22,7 +22,7 @@ def reasons(old: Side, new: Side, names: Mapping[str, str]) -> Iterator[Reason]:
         old, new: the two sides.
         names: methods of the contract that were renamed, old name by new.
     """
-    found = [*_class(old, new), *_check(old, new), *_inner(old, new), *_links(old, new, names)]
+    found = [*_class(old, new), *_check(old, new), *_inner(old, new), *_links(old, new, names), *_stopped(old, new)]
     yield from found
     unknown = new[2].verdict == "unknown" and not any(r.link == "check" and new[2].reason in r.text for r in found)
     if not found or (unknown and new[2].reason):
@@ -43,6 +43,23 @@ def _verdict(old: Side, new: Side) -> Reason:
     if not text and old[2].reason:
         text = f"before, {old[2].reason}; that is not found any more"
     return Reason("verdict", text or "no single link of its chain tells why", old[1].at, new[1].at)
+
+
+_CONSUMERS = {
+    "allow-list": "the allow-list of model types",
+    "name-gate": "the consumer that dispatches on its name",
+}
+
+
+def _stopped(old: Side, new: Side) -> Iterator[Reason]:
+    """Whether a consumer stops the model, where that differs and the rest of its chain is in order."""
+    before, after = (stopper(side[2]) if side[2].verdict in SUPPORTS else None for side in (old, new))
+    if after is not None:
+        text = f"stopped by {_CONSUMERS.get(after.link, after.link)}"
+        yield Reason(after.link, text if before is not None else f"{text} now", None, _place(after))
+    elif before is not None and new[2].verdict in SUPPORTS:
+        text = f"not stopped by {_CONSUMERS.get(before.link, before.link)} any more"
+        yield Reason(before.link, text, _place(before), None)
 
 
 # -- the check -------------------------------------------------------------------------------------

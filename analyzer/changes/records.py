@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from analyzer.findings import Diagnostic, Finding, Position
+from analyzer.findings import Diagnostic, Finding, Link, Position
 from analyzer.records import (
     AllowListRecord,
     ContractRecord,
@@ -152,7 +152,7 @@ class Reason:
 
     Args:
         link: its kind, as in :class:`analyzer.findings.Link`; ``class`` for the class that serves, ``verdict``
-            where no link tells.
+            where no link tells, ``allow-list`` and ``name-gate`` for consumers that stop the model.
         text: in words that do not name the class itself, so that classes with one reason can be told together.
         old, new: where it stands in either tree.
     """
@@ -165,7 +165,10 @@ class Reason:
 
 @dataclass(frozen=True)
 class SupportChange:
-    """Another verdict of the architectures that one class serves, for one contract."""
+    """How the architectures that one class serves stand to one contract, where that is not as it was.
+
+    The verdict is another one, or it works in both trees and a consumer stops the model in one of them.
+    """
 
     contract: str
     architectures: tuple[str, ...]
@@ -175,6 +178,25 @@ class SupportChange:
     new_status: StatusRecord
     direction: Direction
     reasons: tuple[Reason, ...]
+
+    @property
+    def old_standing(self) -> str:
+        """The old verdict, and whether a consumer stops the model all the same."""
+        return _standing(self.old_status)
+
+    @property
+    def new_standing(self) -> str:
+        return _standing(self.new_status)
+
+
+def stopper(status: StatusRecord) -> Link | None:
+    """The consumer that stops a model whatever its chain is: an allow-list, or a dispatch on its name."""
+    return next((link for link in status.consumers if link.ok is False), None)
+
+
+def _standing(status: StatusRecord) -> str:
+    stopped = stopper(status) is not None and status.verdict in SUPPORTS
+    return f"{status.verdict}, but stopped" if stopped else status.verdict
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,18 @@ from analyzer.changes.records import (
     MethodChange,
     NameGateChange,
     SupportChange,
+    stopper,
 )
 from analyzer.findings import Diagnostic, Finding, Position
-from analyzer.records import AllowListRecord, ContractRecord, GateRecord, MethodRecord, ModelRecord, TreeRecord
+from analyzer.records import (
+    AllowListRecord,
+    ContractRecord,
+    GateRecord,
+    MethodRecord,
+    ModelRecord,
+    StatusRecord,
+    TreeRecord,
+)
 
 SCHEMA = 1
 TOOL = "vllm-contracts"
@@ -175,9 +184,7 @@ def _name_gate(change: NameGateChange) -> Record:
 # -- architectures ---------------------------------------------------------------------------------
 
 
-def _model(model: ModelRecord | None) -> Record | None:
-    if model is None:
-        return None
+def _model(model: ModelRecord) -> Record:
     return {"class": model.cls, "role": model.role, "path": model.at.path, "line": model.at.line}
 
 
@@ -186,17 +193,21 @@ def _support(change: SupportChange) -> Record:
         "contract": change.contract,
         "architectures": list(change.architectures),
         "direction": change.direction,
-        "old": {**(_model(change.old) or {}), "verdict": change.old_status.verdict},
-        "new": {**(_model(change.new) or {}), "verdict": change.new_status.verdict},
+        "old": {**_model(change.old), **_standing(change.old_status)},
+        "new": {**_model(change.new), **_standing(change.new_status)},
         "reasons": [{"link": r.link, "text": r.text, "old": _at(r.old), "new": _at(r.new)} for r in change.reasons],
     }
+
+
+def _standing(status: StatusRecord) -> Record:
+    return {"verdict": status.verdict, "stopped": stopper(status) is not None}
 
 
 def _architecture(change: ArchitectureChange) -> Record:
     return {
         "architectures": list(change.architectures),
-        "old": _model(change.old),
-        "new": _model(change.new),
+        "old": _model(change.old) if change.old is not None else None,
+        "new": _model(change.new) if change.new is not None else None,
         "verdicts": dict(change.verdicts),
     }
 

@@ -29,11 +29,11 @@ def support_blocks(changes: Changes) -> Iterator[Block]:
 def _groups(found: list[SupportChange], direction: Direction) -> Iterator[Item]:
     groups: dict[tuple[object, ...], list[SupportChange]] = {}
     for change in found:
-        key = (change.old_status.verdict, change.new_status.verdict, *(r.text for r in change.reasons))
+        key = (change.old_standing, change.new_standing, *(r.text for r in change.reasons))
         groups.setdefault(key, []).append(change)
     for group in groups.values():
         first = group[0]
-        verdicts = f"{first.old_status.verdict} -> {first.new_status.verdict}"
+        verdicts = f"{first.old_standing} -> {first.new_standing}"
         why = [_reason(number, group) for number in range(len(first.reasons))]
         text = f"{verdicts}: {why[0].text}"
         classes = _brief(group) if direction == "changed" else tuple(map(_class, group))
