@@ -141,7 +141,7 @@ def test_what_cannot_be_resolved_is_neither_gained_nor_lost(tmp_path: Path) -> N
     found = changes(tmp_path, {}, {"plain": plain})
     change = support(found, "PlainForCausalLM")
     assert (change.direction, change.new_status.verdict) == ("changed", "unknown")
-    assert change.reasons[0].text.startswith("whether it passes supports_eagle3 is not known any more")
+    assert change.reasons[0].text.startswith("whether it passes the check is not known any more")
     assert not found.worse
 
 

@@ -24,7 +24,7 @@ def reasons(old: Side, new: Side, names: Mapping[str, str]) -> Iterator[Reason]:
     """
     found = [*_class(old, new), *_check(old, new), *_inner(old, new), *_links(old, new, names), *_stopped(old, new)]
     yield from found
-    unknown = new[2].verdict == "unknown" and not any(r.link == "check" and new[2].reason in r.text for r in found)
+    unknown = new[2].verdict == "unknown" and not any(new[2].reason in r.text for r in found)
     if not found or (unknown and new[2].reason):
         yield _verdict(old, new)
 
@@ -71,7 +71,7 @@ def _check(old: Side, new: Side) -> Iterator[Reason]:
         return
     contract = new[0]
     if after.satisfied is None:
-        text = f"whether it passes {_checker(contract)} is not known any more"
+        text = "whether it passes the check is not known any more"
         text += f": {after.reason}" if after.reason else ""
     elif after.satisfied:
         text = f"{_how(new)} now"
