@@ -29,9 +29,9 @@ Examples:
   vllm-contracts explain                     all rules
   vllm-contracts explain VC001               one, by code
   vllm-contracts explain undeclared-support  or by name
-  vllm-contracts explain --contract          the contracts of the installed vLLM
+  vllm-contracts explain --contract          contracts of the installed vLLM
   vllm-contracts explain --contract SupportsEagle3 ~/src/vllm
-  vllm-contracts explain --contract SupportsEagle3 0.18.1 --since 0.16.0
+  vllm-contracts explain --contract SupportsPP 0.18.1 --since 0.16.0
 """
 
 ALL = ""
@@ -139,7 +139,7 @@ def page_of(rule: Rule) -> RulePage:
 def _example(case: Case) -> Example:
     from analyzer.report.rule_page import Example
 
-    return Example(case.name, case.source, case.generation, case.finds)
+    return Example(case.name, case.source, case.generation, case.finds, case.settings)
 
 
 # -- contracts -------------------------------------------------------------------------------------

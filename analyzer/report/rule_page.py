@@ -25,12 +25,14 @@ class Example:
         source: a model file.
         generation: the release whose shape of the contract it was written for.
         finds: (code, class) pairs that the audit reports.
+        settings: the project's file of settings, where the case needs one.
     """
 
     name: str
     source: str
     generation: str
     finds: tuple[tuple[str, str], ...] = ()
+    settings: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,9 @@ def rule_blocks(rule: RulePage) -> Iterator[Block]:
             yield Heading(head)
             yield Paragraph(f"{_sentence(example.name)}, in a tree shaped as vLLM {example.generation}:")
             yield Code(example.source)
+            if example.settings:
+                yield Paragraph("With these settings:")
+                yield Code(example.settings, "toml")
 
 
 def _sentence(name: str) -> str:
@@ -116,4 +121,5 @@ def _example(example: Example | None) -> dict[str, Any] | None:
         "source": textwrap.dedent(example.source).strip("\n") + "\n",
         "generation": example.generation,
         "finds": [{"code": found, "class": cls} for found, cls in example.finds],
+        "settings": example.settings,
     }

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.changed_trees import NEWER, OLDER
+from tests.changed_trees import NEWER, OLDER, edited
 from tests.changed_trees import report as write
 from tests.cli.running import main, run
 from tests.report_tree import make_tree
@@ -74,6 +74,30 @@ def test_a_file_gets_what_standard_output_would(
 def test_one_contract(capsys: pytest.CaptureFixture[str], pair: PAIR) -> None:
     shown = main(capsys, "diff", *pair, "--contract", "SupportsEagle3", "--format", "json")[1]
     assert {f["contract"] for f in json.loads(shown)["findings"]} == {"SupportsEagle3"}
+
+
+def test_the_settings_of_the_new_tree_say_what_counts_in_both(capsys: pytest.CaptureFixture[str], pair: PAIR) -> None:
+    def codes(*options: str) -> set[str]:
+        record = json.loads(main(capsys, "diff", *reversed(pair), "--format", "json", *options)[1])
+        assert record["worse"], "support is lost whatever rules are selected"
+        return {f["code"] for f in record["findings"]}
+
+    assert codes() == {"VC001", "VC002", "VC005", "VC012"}
+    (pair[0] / "vllm-contracts.toml").write_text('ignore = ["VC012"]\nbaseline = "nowhere.json"\n')
+    assert codes() == {"VC001", "VC002", "VC005"}
+    (pair[0] / "vllm-contracts.toml").write_text('contracts = ["SupportsNothing"]\n')
+    assert "neither tree has a contract SupportsNothing" in main(capsys, "diff", *reversed(pair))[2]
+    assert codes("--contract", "SupportsEagle3") == {"VC001", "VC002", "VC005", "VC012"}
+
+
+def test_a_finding_that_is_suppressed_makes_nothing_worse(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, tree: Path
+) -> None:
+    comment = "class LackingVL(_Wrapper):  # vllm-contracts: ignore[VC001] no drafter exists for it"
+    silent = make_tree(tmp_path / "silent", wrappers=edited("wrappers", ("class LackingVL(_Wrapper):", comment)))
+    assert main(capsys, "diff", silent, tree, "--exit-code")[0] == 1
+    status, shown, _ = main(capsys, "diff", tree, silent, "--exit-code")
+    assert (status, "Findings that are gone" in shown) == (0, True)
 
 
 FAILURES = [
