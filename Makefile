@@ -6,13 +6,14 @@ RELEASE ?= 0.33.0
 # `make audit AUDIT=path/to/vllm` audits a tree of yours instead of a release.
 AUDIT ?=
 
-.PHONY: help setup audit test browser lint check clean
+.PHONY: help setup audit test browser lint check docs clean
 
 help:
 	@echo "make audit                audit vLLM $(RELEASE) (RELEASE=x.y.z for another, AUDIT=path for your own tree)"
 	@echo "make test                 run the tests, those on real releases too (they are fetched with pip)"
 	@echo "make browser              run the tests of HTML pages, with a chromium from apt-get where that is allowed"
 	@echo "make lint                 ruff and mypy"
+	@echo "make docs                 make docs/rules and the README's table of rules from the rules"
 	@echo "make check                lint and test: what CI runs"
 
 $(BIN)/.ready: pyproject.toml
@@ -42,6 +43,9 @@ lint: setup
 	$(BIN)/mypy
 
 check: lint test
+
+docs: setup
+	$(BIN)/python scripts/rule_docs.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info

@@ -13,6 +13,7 @@ import analyzer
 from analyzer.commands.audit import audit
 from analyzer.commands.cache import cache
 from analyzer.commands.config import config
+from analyzer.commands.diff import diff
 from analyzer.commands.explain import explain
 from analyzer.commands.failure import CLEAN, FAILED, INTERRUPTED, Failure, one_line
 from analyzer.commands.fix import fix
@@ -33,6 +34,7 @@ Start with one of these:
   vllm-contracts fix --diff ~/src/vllm     the repairs, as a patch
   vllm-contracts trace ~/models/my-model   will it work for this checkpoint?
   vllm-contracts matrix --release 0.33.0   every model against the contracts
+  vllm-contracts diff 0.20.2 0.22.1        what changed between two trees
   vllm-contracts explain VC001             what a code means, what to do
 """
 
@@ -60,6 +62,7 @@ def cli(context: click.Context) -> None:
 cli.add_command(audit)
 cli.add_command(fix)
 cli.add_command(matrix)
+cli.add_command(diff)
 cli.add_command(explain)
 cli.add_command(trace)
 cli.add_command(hook)

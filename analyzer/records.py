@@ -147,6 +147,8 @@ class StatusRecord:
             passes it, with the methods that are effective.
         consumers: allow-lists and dispatches on the class's name that stand before and behind the check.
         class_satisfied: what the checker returns for the class itself, which the registry asks; None where it raises.
+        declared_by: the dotted name of the class whose own bases bring the Protocol in: the model's own, or one that it
+            inherits; empty where it is not declared.
     """
 
     declared: bool
@@ -157,6 +159,7 @@ class StatusRecord:
     chains: tuple[ChainRecord, ...] = ()
     consumers: tuple[Link, ...] = ()
     class_satisfied: bool | None = None
+    declared_by: str = ""
 
 
 @dataclass(frozen=True)

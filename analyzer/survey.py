@@ -12,6 +12,7 @@ from analyzer.dispatch import NameGate
 from analyzer.findings import Finding, Link, Position
 from analyzer.index import ClassInfo
 from analyzer.inner import Inner
+from analyzer.members import is_protocol
 from analyzer.models import Alternative, Model, Status, is_delegated
 from analyzer.records import (
     AllowListRecord,
@@ -145,7 +146,16 @@ def status_record(audit: Audit, model: Model, status: Status) -> StatusRecord:
         chains=tuple(_chains(audit, model, status)),
         consumers=consumer_links(audit, model, status) if status.alternatives else (),
         class_satisfied=status.contract.satisfied_by(audit.model_set.machine, ClassValue(model.cls)),
+        declared_by=_declarer(model.cls, status.contract) if status.declared else "",
     )
+
+
+def _declarer(cls: ClassInfo, contract: Contract) -> str:
+    """The first class of a linearisation that names the Protocol, or a Protocol that extends it, among its bases."""
+    for owner in cls.own_mro:
+        if any(isinstance(b, ClassInfo) and is_protocol(b) and contract.declared_by(b) for b in owner.bases):
+            return owner.key
+    return ""
 
 
 def _chains(audit: Audit, model: Model, status: Status) -> list[ChainRecord]:

@@ -38,7 +38,8 @@ class Case:
 class Rule(ABC):
     """One kind of fault.  The docstring of a subclass is its explanation.
 
-    ``what`` says what it reports, ``why`` the consequence that users see, ``how`` the repair.
+    ``what`` says what it reports, ``why`` the consequence that users see, ``how`` the repair.  ``of_generations``
+    tells whether it reports what is left from another generation of a contract.
     """
 
     code: ClassVar[str]
@@ -49,6 +50,7 @@ class Rule(ABC):
     how: ClassVar[str]
     bad: ClassVar[Sequence[Case]] = ()
     good: ClassVar[Sequence[Case]] = ()
+    of_generations: ClassVar[bool] = False
 
     @abstractmethod
     def check(self, audit: Audit, /) -> Iterator[Finding]:

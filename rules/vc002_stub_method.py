@@ -24,7 +24,11 @@ class StubMethod(Rule):
     name = "stub-method"
     severity = "error"
     what = "A class passes a contract's checker, and a method that the engine calls is still the Protocol's stub."
-    why = "The stub returns None: the engine goes on with it and fails later, or the feature does nothing."
+    why = (
+        "The stub returns None and the engine goes on with it. Without layers the first forward dies with "
+        "\"TypeError: argument of type 'NoneType' is not iterable\"; a setter that sets nothing leaves the runner with "
+        "a tensor where it unpacks a pair."
+    )
     how = "Define the method, usually by handing it on to the inner model."
 
     bad = (

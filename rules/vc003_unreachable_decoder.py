@@ -25,7 +25,10 @@ class UnreachableDecoder(Rule):
     name = "unreachable-decoder"
     severity = "error"
     what = "A class passes a contract's checker, and the effective method fails on its way to the decoder."
-    why = "The check is passed and the start fails behind it, with an AttributeError or AssertionError of no help."
+    why = (
+        "The check is passed and the start fails behind it, with an AttributeError, or with "
+        '"AssertionError: Model instance must inherit from EagleModelMixin to set auxiliary layers".'
+    )
     how = "Delegate the methods explicitly to the inner model's own."
 
     bad = (

@@ -19,8 +19,8 @@ class OverclaimedSupport(Rule):
     severity = "error"
     what = "A wrapper passes a contract's checker, and its inner model does not support the contract."
     why = (
-        "The engine believes the claim and fails behind it, or goes on without the auxiliary states and the drafter "
-        "guesses blindly."
+        'The engine believes the claim and fails behind it, with "AssertionError: Model instance must inherit from '
+        'EagleModelMixin" for instance, or goes on without the auxiliary states and the drafter guesses blindly.'
     )
     how = "Teach the inner model, or do not inherit the claim: no mechanical repair is offered."
 

@@ -36,9 +36,10 @@ class StaleMethod(Rule):
     what = "A method has the name that another generation of the contract used; nothing calls it any more."
     why = (
         "The engine calls the new name: what was overridden here is ignored, and where conformance hung on the old "
-        "name the class is refused."
+        'name the class is refused with "Model does not support EAGLE3 interface".'
     )
     how = "Rename it to the contract's name, or remove it where that one is defined too."
+    of_generations = True
 
     bad = (
         Case(

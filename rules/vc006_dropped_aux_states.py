@@ -21,7 +21,10 @@ class DroppedAuxStates(Rule):
     name = "dropped-aux-states"
     severity = "error"
     what = "A model's forward unpacks, scales or wraps the decoder's result, so that the auxiliary states are lost."
-    why = "With auxiliary states the decoder returns a tuple: forward fails on it, or silently loses them."
+    why = (
+        "With auxiliary states the decoder returns a tuple: forward fails on it (\"TypeError: can't multiply sequence "
+        "by non-int of type 'float'\" for instance), or silently loses them."
+    )
     how = "Return the inner result as it came, or take it apart and put it together again where it is a tuple."
 
     bad = (

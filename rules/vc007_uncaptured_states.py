@@ -33,7 +33,10 @@ class UncapturedStates(Rule):
     name = "uncaptured-states"
     severity = "error"
     what = "A class claims support, and its decoder's effective forward neither collects nor returns the states."
-    why = "The interface is complete and the feature is broken: the runner gets no auxiliary states to give on."
+    why = (
+        "The interface is complete and the feature is broken: where the runner unpacks hidden states and auxiliary "
+        'states it finds a tensor, and says "ValueError: too many values to unpack (expected 2)".'
+    )
     how = "Collect in the overriding forward as the inherited one does; no mechanical repair is offered here."
 
     bad = (

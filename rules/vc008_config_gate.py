@@ -25,7 +25,11 @@ class ConfigGate(Rule):
     name = "config-gate"
     severity = "warning"
     what = "An allow-list of model types refuses a model that the rest of the chain supports."
-    why = "The engine refuses the start with a ValueError that names the list, although the model is ready."
+    why = (
+        "The engine refuses the start although the model is ready: "
+        '"ValueError: Eagle3 is only supported for [...] models. Got '
+        'self.target_model_config.hf_text_config.model_type=...".'
+    )
     how = "Add the model type to the list."
 
     bad = (

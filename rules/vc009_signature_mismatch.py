@@ -27,7 +27,10 @@ class SignatureMismatch(Rule):
     name = "signature-mismatch"
     severity = "error"
     what = "An override of a contract's method is incompatible with the contract's signature."
-    why = "The engine calls it as the contract has it and gets a TypeError, or a coroutine where it expects a value."
+    why = (
+        "The engine calls it as the contract has it and gets "
+        '"TypeError: ... missing 1 required positional argument", or a coroutine where it expects a value.'
+    )
     how = "Take the contract's parameters, under their names, and keep its kind (instance or class method)."
 
     bad = (

@@ -18,7 +18,10 @@ class SiblingDivergence(Rule):
     name = "sibling-divergence"
     severity = "warning"
     what = "Platform variants of one architecture differ in support: one passes the checker, another does not."
-    why = "The same checkpoint and command line work on one platform and are refused on another."
+    why = (
+        "The same checkpoint and command line work on one platform and are refused on another, with "
+        '"Model does not support EAGLE3 interface" for instance.'
+    )
     how = "Declare and honour the contract in every variant that can, as VC001 and VC011 repair it."
 
     bad = (

@@ -20,7 +20,10 @@ class UndeclaredModel(Rule):
     name = "undeclared-model"
     severity = "warning"
     what = "A model without an inner one has a decoder that captures, and does not declare the contract."
-    why = "All the work is done and the runner still refuses the model, because the class does not say so."
+    why = (
+        'All the work is done and the runner still refuses the model ("Model does not support EAGLE3 interface"), '
+        "because the class does not say so."
+    )
     how = "Add the Protocol to the bases; in older generations also its two methods."
 
     bad = (

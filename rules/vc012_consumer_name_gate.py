@@ -24,7 +24,10 @@ class ConsumerNameGate(Rule):
     name = "consumer-name-gate"
     severity = "warning"
     what = "A consumer chooses by the class's name which config attribute to read, and does not name this class."
-    why = "After the target was loaded the drafter's set-up dies with an AttributeError on the config."
+    why = (
+        "After the target was loaded the drafter's set-up dies on the target's config: "
+        "\"AttributeError: ... object has no attribute 'image_token_index'\"."
+    )
     how = "Add the class's name to the branch that reads the attribute its config has."
 
     bad = (

@@ -23,7 +23,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         (
             {"findings", "globs", "lower", "mro", "nearest", "problems", "scan", "toml_lines"},
             {"facts", "fingerprint", "records", "settings", "source"},
-            {"baseline", "checkpoint", "codec", "comments", "extract", "checkout"},
+            {"baseline", "checkpoint", "codec", "comments", "extract", "checkout", "changes"},
             {"suppress"},
             {"cache", "index", "installed", "release"},
             {"registry", "values", "usage"},

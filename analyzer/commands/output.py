@@ -6,8 +6,25 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from analyzer.commands.failure import Failure
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def console(*, to_file: bool) -> Console:
+    """What a text is laid out for: the terminal, or a file, which has no colours and no width of its own."""
+    import io
+
+    from rich.console import Console
+
+    from analyzer.report import layout
+
+    if not to_file:
+        return Console()
+    return Console(file=io.TextIOWrapper(io.BytesIO(), "utf-8"), width=layout.WIDEST, color_system=None)
 
 
 def write_out(data: str | bytes) -> None:

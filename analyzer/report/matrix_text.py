@@ -13,7 +13,7 @@ from rich.text import Text
 
 from analyzer.matrix import CELL_VERDICTS, Cell, CellVerdict, Matrix, Row
 from analyzer.report.layout import NARROWEST, UNICODE, clean, glyphs_for, plural, wrap
-from analyzer.report.text import printed
+from analyzer.report.terminal import printed
 
 _STYLES: dict[CellVerdict, str] = {
     "works": "green",

@@ -16,6 +16,7 @@ from analyzer.report.aside import aside
 from analyzer.report.context import BARE, Context, Detail
 from analyzer.report.layout import NARROWEST, WIDEST, Glyphs, clean, glyphs_for, plural, wrap
 from analyzer.report.summary import summary
+from analyzer.report.terminal import printed
 
 _SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "blue"}
 _FIX_STYLES = {"safe": "green", "unsafe": "yellow", "none": "dim"}
@@ -38,26 +39,6 @@ def render(report: Report, context: Context = BARE) -> str:
     console = context.console or Console(file=_utf8(), width=WIDEST, color_system=None)
     width = max(NARROWEST, min(console.width, WIDEST))
     return printed(_lines(report, width, glyphs_for(console.encoding), context.detail), console)
-
-
-def printed(lines: Iterable[Text], console: Console) -> str:
-    """Lines as a console would show them, in its colours, at their full length.
-
-    Args:
-        lines: one Text each.
-        console: nothing is printed on it.
-    """
-    written = io.StringIO()
-    twin = Console(
-        file=written,
-        force_terminal=console.is_terminal,
-        color_system=None if console.legacy_windows else console.color_system,  # type: ignore[arg-type]
-        no_color=console.no_color,
-    )
-    shown = Text("\n").join(lines)
-    if shown:
-        twin.print(shown, soft_wrap=True)
-    return written.getvalue()
 
 
 def _utf8() -> io.TextIOWrapper:

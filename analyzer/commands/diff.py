@@ -1,0 +1,153 @@
+"""``vllm-contracts diff``: what changed between two trees."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from analyzer.commands import output
+from analyzer.commands.failure import CLEAN, FINDINGS
+from analyzer.commands.judging import judge, tree_with_settings
+from analyzer.commands.options import Given
+from analyzer.commands.tree import Tree, cache_options, failing_in_one_line
+from analyzer.nearest import did_you_mean
+
+if TYPE_CHECKING:
+    from analyzer.changes import Changes
+    from analyzer.records import Report
+    from analyzer.settings import Settings
+
+EXAMPLES = """
+\b
+Examples:
+  vllm-contracts diff 0.20.2 0.22.1
+  vllm-contracts diff 0.33.0 ~/src/vllm --contract SupportsEagle3
+  vllm-contracts diff --exit-code 0.33.0 .    in CI: 1 if something got worse
+  vllm-contracts diff 0.16.0 0.18.1 --format markdown -o changes.md
+
+\b
+Exit codes:
+  0  compared, whatever differs
+  1  with --exit-code: an architecture lost support, or there is a new error
+  2  the run itself failed: one line on standard error says why
+"""
+
+RELEASE = re.compile(r"v?(\d+\.\d+(\.\d+)*([a-z]+\d+)?(\.post\d+)?)")
+
+
+@click.command(epilog=EXAMPLES, short_help="Tell what changed between two vLLM trees.")
+@click.argument("old", metavar="OLD")
+@click.argument("new", metavar="NEW")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "markdown"]),
+    default="text",
+    show_default=True,
+    help="text for people, markdown for a pull request, json for programs.",
+)
+@click.option(
+    "--output", "-o", "target", metavar="FILE", type=click.Path(path_type=Path), help="Write the report to a file."
+)
+@click.option("--contract", metavar="NAME", multiple=True, help="Only this contract, such as SupportsEagle3.")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 if support was lost or there is a new error.")
+@cache_options
+@click.pass_context
+def diff(
+    context: click.Context,
+    old: str,
+    new: str,
+    form: str,
+    target: Path | None,
+    contract: tuple[str, ...],
+    exit_code: bool,
+    cache_dir: Path | None,
+    no_cache: bool,
+) -> None:
+    """Tell what changed: contracts and who asks for them, which architectures gained or lost support and why,
+    and which findings are new or gone.
+
+    OLD and NEW are each a vLLM tree or the number of a release, which is fetched with pip once and then kept.
+    Which findings count is what the settings of NEW say, for both; a baseline is left out of it.
+    """
+    with failing_in_one_line():
+        trees = [
+            named_tree(word, hint, no_cache=no_cache, cache_dir=cache_dir)
+            for word, hint in ((old, "OLD"), (new, "NEW"))
+        ]  # both, before the work begins
+        settings = trees[1][1]
+        both = settings.override(contracts=())  # the older tree may lack one
+        before, after = (judge(tree, both) for tree, _ in trees)
+    wanted = contract or settings.contracts
+    for name in wanted:
+        check_contract(name, before, after)
+    from analyzer.changes import compare
+
+    changes = compare(before, after, wanted)
+    text = render(changes, form, to_file=target is not None)
+    if target is None:
+        output.write_out(text)
+    else:
+        output.write_file(target, text)
+    context.exit(FINDINGS if exit_code and changes.worse else CLEAN)
+
+
+def named_tree(
+    word: str, parameter: str, *, no_cache: bool = False, cache_dir: Path | None = None
+) -> tuple[Tree, Settings]:
+    """The tree of a folder or a release's number, and its settings; a folder of that name comes first.
+
+    Args:
+        word: as typed.
+        parameter: its name, for the error.
+        no_cache, cache_dir: the options of the same names.
+
+    Raises:
+        click.BadParameter: it is neither.
+        CheckoutError, ReleaseError: it has no tree that can be used.
+    """
+    path = Path(word).expanduser()
+    given = Given(cache_dir=cache_dir)
+    if path.exists():
+        return tree_with_settings(path, None, None, given, no_cache=no_cache)
+    number = RELEASE.fullmatch(word)
+    if number is None:
+        raise click.BadParameter(f"{word}: no such folder, and no release number such as 0.33.0", param_hint=parameter)
+    return tree_with_settings(None, number[1], None, given, no_cache=no_cache)
+
+
+def check_contract(name: str, *reports: Report) -> None:
+    """Refuse a contract that no tree has.
+
+    Raises:
+        click.BadParameter: with what was probably meant.
+    """
+    known = {c.name for report in reports for c in report.contracts}
+    if name not in known:
+        which = "neither tree has" if len(reports) > 1 else "the tree does not have"
+        hint = did_you_mean(name, known, "vllm-contracts explain --contract lists them")
+        raise click.BadParameter(f"{which} a contract {name}{hint}", param_hint="--contract")
+
+
+def render(changes: Changes, form: str, *, to_file: bool) -> str:
+    """The comparison in one of the formats.
+
+    Args:
+        changes: of two trees.
+        form: ``text``, ``json`` or ``markdown``.
+        to_file: whether it goes to a file, which has no colours and no width of its own.
+    """
+    if form == "json":
+        from analyzer.report import changes_json
+
+        return changes_json.render(changes)
+    if form == "markdown":
+        from analyzer.report import changes_markdown
+
+        return changes_markdown.render(changes)
+    from analyzer.report import changes_text
+
+    return changes_text.render(changes, output.console(to_file=to_file))
