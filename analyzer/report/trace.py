@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +11,7 @@ from rich.text import Text
 
 from analyzer.findings import Link
 from analyzer.report.layout import NARROWEST, WIDEST, Glyphs, clean, glyphs_for, plural, wrap
+from analyzer.report.terminal import printed
 from analyzer.trace import Path, Trace
 
 SCHEMA = 1
@@ -36,15 +36,7 @@ def render(trace: Trace, console: Console, *, everything: bool = False) -> str:
     """
     width = max(NARROWEST, min(console.width, WIDEST))
     lines = _lines(trace, width, glyphs_for(console.encoding), len(trace.paths) if everything else SHOWN)
-    written = io.StringIO()
-    twin = Console(
-        file=written,
-        force_terminal=console.is_terminal,
-        color_system=None if console.legacy_windows else console.color_system,  # type: ignore[arg-type]
-        no_color=console.no_color,
-    )
-    twin.print(Text("\n").join(lines), soft_wrap=True)
-    return written.getvalue()
+    return printed(lines, console)
 
 
 def _lines(trace: Trace, width: int, glyphs: Glyphs, shown: int) -> Iterator[Text]:
