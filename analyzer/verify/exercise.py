@@ -1,0 +1,300 @@
+"""Build a model without weights and take the steps that the runner takes.
+
+Part of what runs in another interpreter: the standard library only, Python 3.10 or later, and the torch and vLLM
+of that environment.  It reports what happened and judges nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+LAYERS = (2, 4, 5)
+DEPTH = 8
+WIDTH = 8
+FILLS = 40
+"""Attributes that a ``forward`` may lack before the attempt is given up."""
+
+Record = dict[str, Any]
+
+
+def class_of(key: str) -> Any:
+    """The class of a dotted name; its module is imported."""
+    module, _, name = key.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def told(error: BaseException) -> str:
+    """An exception as one line of bounded length."""
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}: {message}"[:400].removesuffix(": ")
+
+
+# -- skeletons -------------------------------------------------------------------------------------
+
+
+def build(skeleton: Record) -> tuple[Any, list[str]]:
+    """The model of a skeleton, and what of it could not be put in place.
+
+    Raises:
+        Exception: whatever the import of the model's own class raises.
+    """
+    lacks: list[str] = []
+    made: list[Any] = []
+    for number, module in enumerate(skeleton["modules"]):
+        try:
+            made.append(_empty(class_of(module["cls"])))
+        except Exception as error:
+            if number == 0:
+                raise
+            made.append(None)
+            lacks.append(f"{module['cls']}: {told(error)}")
+    for place, module in zip(made, skeleton["modules"], strict=True):
+        if place is not None:
+            lacks += _fill(place, {name: made[index] for name, index in module["parts"].items()}, module["layers"])
+    if skeleton["marked"]:
+        made[0]._language_model_names = list(skeleton["marked"])
+    return made[0], lacks
+
+
+def _empty(cls: Any) -> Any:
+    from torch import nn
+
+    made = object.__new__(cls)
+    if isinstance(made, nn.Module):
+        nn.Module.__init__(made)
+    return made
+
+
+def _fill(place: Any, parts: dict[str, Any], layers: bool) -> list[str]:
+    from torch import nn
+
+    lacks = []
+    if layers and "layers" not in parts:
+        parts["layers"] = nn.ModuleList([nn.Identity() for _ in range(DEPTH)])
+        parts |= {"start_layer": 0, "end_layer": DEPTH}
+    for name, part in parts.items():
+        try:
+            if part is not None:
+                setattr(place, name, part)
+        except Exception as error:  # a property without a setter, say
+            lacks.append(f"{type(place).__name__}.{name}: {told(error)}")
+    return lacks
+
+
+def at(module: Any, path: str) -> Any:
+    """What stands at a dotted path of attributes."""
+    for name in path.split(".") if path else ():
+        module = getattr(module, name)
+    return module
+
+
+def declared(skeleton: Record, protocol: Any) -> Any:
+    """The model as if the last base of its class were a Protocol."""
+    model, _ = build(skeleton)
+    cls = type(model)
+    model.__class__ = types.new_class(cls.__name__, (cls, protocol))
+    return model
+
+
+# -- the contract's methods ------------------------------------------------------------------------
+
+
+def steps(skeleton: Record, wanted: Record, protocol: Any) -> Record:
+    """Call the contract's methods on one model, then its ``forward`` with the decoder's result prescribed.
+
+    Args:
+        skeleton: what to build.
+        wanted: which calls, on the class as it stands or as if it declared the contract; and where the decoder is.
+        protocol: the contract.
+    """
+    try:
+        model = declared(skeleton, protocol) if wanted["declared"] else build(skeleton)[0]
+    except Exception as error:
+        return {"built": told(error), "calls": []}
+    out: Record = {"built": "", "calls": [call(model, one["name"], one["configures"]) for one in wanted["calls"]]}
+    if wanted["decoder"]:
+        out["forward"] = handed_on(model, wanted["decoder"][0])
+        out["capture"] = captured(model, *wanted["decoder"])
+    return out
+
+
+def call(model: Any, name: str, configures: bool) -> Record:
+    """What one method gives or raises, and which attributes of which modules it sets."""
+    before = _settings(model)
+    try:
+        given = getattr(model, name)(*([LAYERS] if configures else []))
+    except Exception as error:
+        return {"gives": "", "raises": type(error).__name__, "error": told(error), "lands": []}
+    lands = [list(place) for place, value in _settings(model).items() if value == LAYERS and before.get(place) != LAYERS]
+    return {"gives": "None" if given is None else "value", "raises": "", "error": "", "lands": lands}
+
+
+def _settings(model: Any) -> dict[tuple[str, str], Any]:
+    """Attributes of all modules, by path and name, that hold a few numbers."""
+    return {
+        (path, name): tuple(value)
+        for path, module in model.named_modules()
+        for name, value in vars(module).items()
+        if isinstance(value, tuple | list)
+    }
+
+
+# -- forward ---------------------------------------------------------------------------------------
+
+
+class Anything:
+    """Stands for an attribute that the constructor would have set: hands on what it is given."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = [*args, *kwargs.values()]
+        tensors = [value for value in given if _is_state(value)]
+        if len(args) == 2 and _is_state(args[0]) and _is_state(args[1]):
+            return args  # a norm that adds the residual
+        return tensors[0] if tensors else self
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __len__(self) -> int:
+        return 0
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+    def __mul__(self, other: Any) -> Any:
+        return other
+
+    __rmul__ = __add__ = __radd__ = __truediv__ = __rtruediv__ = __mul__
+
+
+def _is_state(value: Any) -> bool:
+    return isinstance(value, float) or type(value).__name__ == "Tensor"
+
+
+def _state(number: float) -> Any:
+    """Hidden states: a small tensor, or a number where torch is a stand-in."""
+    torch = sys.modules["torch"]
+    return torch.full((4, WIDTH), number) if hasattr(torch, "full") else number
+
+
+def _given(function: Any) -> Record:
+    """Arguments for a ``forward``, by the names that vLLM gives its parameters."""
+    torch = sys.modules["torch"]
+    whole = torch.arange(4) if hasattr(torch, "arange") else 1.0
+    known = {"input_ids": whole, "positions": whole, "intermediate_tensors": None, "inputs_embeds": _state(0.5)}
+    parameters = inspect.signature(function).parameters.values()
+    plain = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    return {p.name: known.get(p.name) for p in plain if p.name in known or p.default is p.empty}
+
+
+def _run(root: Any, filled: list[str]) -> Any:
+    """Call a module; what its parts lack is filled in until it goes through.
+
+    Raises:
+        Exception: what cannot be helped in this way.
+    """
+    torch = sys.modules["torch"]
+    for _, module in root.named_modules():
+        module.do_not_compile = True  # vLLM's compiled decoders then run as they are
+    arguments = _given(root.forward)
+    while True:
+        try:
+            if not hasattr(torch, "no_grad"):
+                return root(**arguments)
+            with torch.no_grad():
+                return root(**arguments)
+        except AttributeError as error:
+            place, name = getattr(error, "obj", None), getattr(error, "name", None)
+            if len(filled) >= FILLS or not name or not hasattr(place, "named_modules") or name in vars(place):
+                raise
+            vars(place)[name] = Anything()
+            filled.append(f"{type(place).__name__}.{name}")
+
+
+def handed_on(model: Any, path: str) -> Record:
+    """Whether the outer ``forward`` returns a prescribed result of the decoder as it came."""
+    filled: list[str] = []
+    try:
+        decoder = at(model, path)
+        if decoder is model:
+            return {"hands_on": None, "error": "the model is its own decoder", "filled": []}
+        states = [_state(float(layer)) for layer in LAYERS]
+        result = (_state(1.0), states)
+        asked: list[int] = []
+
+        def forward(*args: object, **kwargs: object) -> Any:
+            asked.append(1)
+            return result
+
+        vars(decoder)["forward"] = forward
+        given = _run(model, filled)
+    except Exception as error:
+        return {"hands_on": None, "error": told(error), "filled": filled}
+    if not asked:
+        return {"hands_on": None, "error": "the decoder was not called", "filled": filled}
+    intact = isinstance(given, tuple) and len(given) == 2 and given[0] is result[0] and given[1] is states
+    return {"hands_on": intact, "error": "", "filled": filled}
+
+
+def captured(model: Any, path: str, attribute: str) -> Record:
+    """Whether the decoder's ``forward`` returns states beside its result once it is told which layers."""
+    return {"captures": None, "error": "not tried", "filled": []}
+
+
+# -- classes ---------------------------------------------------------------------------------------
+
+
+def effective(cls: Any, name: str, protocol: Any) -> Record:
+    """Which class a method comes from, what the body of a Protocol gives, and whether the contract's call fits it."""
+    owner = next((base for base in cls.__mro__ if name in vars(base)), None)
+    if owner is None:
+        return {"owner": "", "protocol": False, "gives": "", "refuses": ""}
+    found = inspect.getattr_static(cls, name)
+    function = found.__func__ if isinstance(found, classmethod | staticmethod) else found
+    abstract = bool(getattr(owner, "_is_protocol", False))
+    out = {"owner": f"{owner.__module__}.{owner.__qualname__}", "protocol": abstract, "gives": "", "refuses": ""}
+    if abstract and callable(function):
+        out["gives"] = _body(function)
+    elif isinstance(function, types.FunctionType):
+        out["refuses"] = _refusal(vars(protocol).get(name), function)
+    return out
+
+
+def _body(function: Callable[..., Any]) -> str:
+    """What the body of a Protocol's method does with nothing in particular: ``None``, ``value`` or what it raises."""
+    required = [
+        p
+        for p in inspect.signature(function).parameters.values()
+        if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
+    places = [None for p in required if p.kind is not p.KEYWORD_ONLY]
+    names = {p.name: None for p in required if p.kind is p.KEYWORD_ONLY}
+    try:
+        return "None" if function(*places, **names) is None else "value"
+    except Exception as error:
+        return type(error).__name__
+
+
+def _refusal(contract: Any, override: types.FunctionType) -> str:
+    """Why a call as the contract has it does not fit an override; empty where it does."""
+    asked = getattr(contract, "__func__", contract)
+    if not isinstance(asked, types.FunctionType):
+        return ""
+    required = [p for p in inspect.signature(asked).parameters.values() if p.default is p.empty]
+    plain = [p for p in required if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    places = [None for p in plain if p.kind is not p.KEYWORD_ONLY]
+    try:
+        inspect.signature(override).bind(*places, **{p.name: None for p in plain if p.kind is p.KEYWORD_ONLY})
+    except TypeError as error:
+        return told(error)
+    return ""
