@@ -15,6 +15,7 @@ from analyzer.commands.explain import explain
 from analyzer.commands.failure import CLEAN, FAILED, INTERRUPTED, one_line
 from analyzer.commands.fix import fix
 from analyzer.commands.output import silence_stdout
+from analyzer.commands.verify import verify
 
 NAME = "vllm-contracts"
 DEBUG = "VLLM_CONTRACTS_DEBUG"
@@ -53,6 +54,7 @@ def cli(context: click.Context) -> None:
 cli.add_command(audit)
 cli.add_command(fix)
 cli.add_command(explain)
+cli.add_command(verify)
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -123,15 +123,28 @@ def audit(
     Raises:
         EngineError: the tree cannot be audited, or a contract's name is not one of the tree's.
     """
+    return read_and_judge(checkout, rules, contracts=contracts)[1]
+
+
+def read_and_judge(
+    checkout: Checkout, rules: Iterable[Checks], *, contracts: Sequence[str] = ()
+) -> tuple[Audit, Report]:
+    """As :func:`audit`, with what was read beside the report."""
     read = _without_collection(checkout, contracts)
-    findings: list[Finding] = []
-    for rule in rules:
-        for finding in rule.check(read):
-            if not contracts or finding.contract in contracts:
-                findings.append(finding)
+    return read, judge(read, rules, contracts)
+
+
+def judge(read: Audit, rules: Iterable[Checks], contracts: Sequence[str] = ()) -> Report:
+    """Apply rules to what was read.
+
+    Args:
+        read: a checkout.
+        rules, contracts: as for :func:`audit`.
+    """
+    findings = [f for rule in rules for f in rule.check(read) if not contracts or f.contract in contracts]
     return Report(
-        checkout=checkout,
-        files_seen=sum(len(checkout.python_files(root)) for root in checkout.model_roots),
+        checkout=read.checkout,
+        files_seen=sum(len(read.checkout.python_files(root)) for root in read.checkout.model_roots),
         files_parsed=read.index.files_parsed,
         contracts=list(read.contracts.values()),
         models=read.models,

@@ -63,6 +63,7 @@ class Steps:
         declared: as if the class declared the contract, which it does not.
         calls: of the contract's methods.
         decoder: path of the module that should collect, and the attribute that tells it which layers; else empty.
+        part: the item of its result that holds the states.
         capture: whether its ``forward`` collects and returns the states; None where that is not known.
         forward: whether the outer ``forward`` hands the decoder's result on as it came; None likewise.
     """
@@ -70,6 +71,7 @@ class Steps:
     declared: bool
     calls: tuple[Call, ...]
     decoder: tuple[str, str] | tuple[()] = ()
+    part: int = 1
     capture: bool | None = None
     forward: bool | None = None
 
@@ -178,6 +180,7 @@ def _steps(audit: Audit, chain: Chain, alternative: Alternative, declared: bool)
         declared,
         calls,
         (".".join(trail), attribute),
+        capture.part if capture is not None else 1,
         capture.ok if capture is not None else None,
         handing.ok if handing is not None else None,
     )

@@ -10,12 +10,15 @@ import importlib
 import inspect
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 LAYERS = (2, 4, 5)
 DEPTH = 8
 WIDTH = 8
+SHAPES = (2, 1, 3, 4)
+"""How many values a decoder's layer returns, the usual number first."""
 FILLS = 40
 """Attributes that a ``forward`` may lack before the attempt is given up."""
 
@@ -118,8 +121,9 @@ def steps(skeleton: Record, wanted: Record, protocol: Any) -> Record:
         return {"built": told(error), "calls": []}
     out: Record = {"built": "", "calls": [call(model, one["name"], one["configures"]) for one in wanted["calls"]]}
     if wanted["decoder"]:
-        out["forward"] = handed_on(model, wanted["decoder"][0])
-        out["capture"] = captured(model, *wanted["decoder"])
+        path, attribute = wanted["decoder"]
+        out["capture"] = captured(model, path, attribute)
+        out["forward"] = handed_on(model, path, wanted["part"])
     return out
 
 
@@ -130,7 +134,9 @@ def call(model: Any, name: str, configures: bool) -> Record:
         given = getattr(model, name)(*([LAYERS] if configures else []))
     except Exception as error:
         return {"gives": "", "raises": type(error).__name__, "error": told(error), "lands": []}
-    lands = [list(place) for place, value in _settings(model).items() if value == LAYERS and before.get(place) != LAYERS]
+    lands = [
+        list(place) for place, value in _settings(model).items() if value == LAYERS and before.get(place) != LAYERS
+    ]
     return {"gives": "None" if given is None else "value", "raises": "", "error": "", "lands": lands}
 
 
@@ -171,14 +177,32 @@ class Anything:
     def __iter__(self) -> Any:
         return iter(())
 
+    def __getitem__(self, key: object) -> Any:
+        return self
+
+    def __index__(self) -> int:
+        return 1
+
+    def __neg__(self) -> Any:
+        return self
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    __gt__ = __le__ = __ge__ = __lt__
+
     def __mul__(self, other: Any) -> Any:
         return other
 
-    __rmul__ = __add__ = __radd__ = __truediv__ = __rtruediv__ = __mul__
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return cls()(*args, **(kwargs or {}))
+
+    __rmul__ = __add__ = __radd__ = __sub__ = __truediv__ = __floordiv__ = __rfloordiv__ = __mul__
 
 
 def _is_state(value: Any) -> bool:
-    return isinstance(value, float) or type(value).__name__ == "Tensor"
+    return isinstance(value, float) or (type(value).__name__ == "Tensor" and value.is_floating_point())
 
 
 def _state(number: float) -> Any:
@@ -214,22 +238,40 @@ def _run(root: Any, filled: list[str]) -> Any:
             with torch.no_grad():
                 return root(**arguments)
         except AttributeError as error:
-            place, name = getattr(error, "obj", None), getattr(error, "name", None)
+            place, name = _lacking(error)
             if len(filled) >= FILLS or not name or not hasattr(place, "named_modules") or name in vars(place):
                 raise
             vars(place)[name] = Anything()
             filled.append(f"{type(place).__name__}.{name}")
 
 
-def handed_on(model: Any, path: str) -> Record:
-    """Whether the outer ``forward`` returns a prescribed result of the decoder as it came."""
+def _lacking(error: AttributeError) -> tuple[Any, str]:
+    """The object and the name of the attribute that it lacks; of a property, what its own code lacked."""
+    place, name = getattr(error, "obj", None), str(getattr(error, "name", None) or "")
+    found = inspect.getattr_static(type(place), name, None)
+    if isinstance(found, property) and found.fget is not None:
+        try:
+            found.fget(place)
+        except AttributeError as inner:
+            return _lacking(inner) if inner.name != name else (None, "")
+    return place, name
+
+
+def handed_on(model: Any, path: str, part: int) -> Record:
+    """Whether the outer ``forward`` returns a prescribed result of the decoder as it came.
+
+    Args:
+        model: the outer model.
+        path: where its decoder is.
+        part: the item of the decoder's result that holds the states.
+    """
     filled: list[str] = []
     try:
         decoder = at(model, path)
         if decoder is model:
             return {"hands_on": None, "error": "the model is its own decoder", "filled": []}
         states = [_state(float(layer)) for layer in LAYERS]
-        result = (_state(1.0), states)
+        result = (*(_state(1.0) for _ in range(part)), states)
         asked: list[int] = []
 
         def forward(*args: object, **kwargs: object) -> Any:
@@ -237,18 +279,76 @@ def handed_on(model: Any, path: str) -> Record:
             return result
 
         vars(decoder)["forward"] = forward
-        given = _run(model, filled)
+        with _alone():
+            given = _run(model, filled)
     except Exception as error:
         return {"hands_on": None, "error": told(error), "filled": filled}
     if not asked:
         return {"hands_on": None, "error": "the decoder was not called", "filled": filled}
-    intact = isinstance(given, tuple) and len(given) == 2 and given[0] is result[0] and given[1] is states
+    intact = isinstance(given, tuple) and len(given) == 2 and given[1] is states
+    intact = intact and (part != 1 or given[0] is result[0])
     return {"hands_on": intact, "error": "", "filled": filled}
 
 
 def captured(model: Any, path: str, attribute: str) -> Record:
-    """Whether the decoder's ``forward`` returns states beside its result once it is told which layers."""
-    return {"captures": None, "error": "not tried", "filled": []}
+    """Whether the decoder's ``forward`` returns states beside its result once it is told which layers.
+
+    Its layers hand on what they are given, in each of the shapes that layers of vLLM return.
+    """
+    out: Record = {"captures": None, "error": "", "filled": []}
+    errors: list[str] = []
+    for shape in SHAPES:
+        ran: list[int] = []
+        try:
+            decoder = at(model, path)
+            setattr(decoder, attribute, LAYERS)
+            for layer in decoder.layers:
+                vars(layer)["forward"] = _layer(shape, ran)
+            with _alone():
+                given = _run(decoder, out["filled"])
+        except Exception as error:
+            errors.append(told(error))
+            continue
+        items = given if isinstance(given, tuple) else ()
+        if any(isinstance(item, list | tuple) and len(item) == len(LAYERS) for item in items):
+            return {**out, "captures": True}
+        if len(ran) >= DEPTH:
+            out["captures"] = False
+        else:
+            errors.append("not every layer was run")
+    return {**out, "error": "; ".join(dict.fromkeys(errors))}
+
+
+def _layer(shape: int, ran: list[int]) -> Callable[..., Any]:
+    """A layer's ``forward``: so many states as one gives."""
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        ran.append(shape)
+        state = next((value for value in (*args, *kwargs.values()) if _is_state(value)), _state(0.0))
+        return state if shape == 1 else (state,) * shape
+
+    return forward
+
+
+class _Group(Anything):
+    """A group of one process, as vLLM's parallel state has it."""
+
+    is_first_rank = is_last_rank = True
+    world_size, rank, rank_in_group, local_rank = 1, 0, 0, 0
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Where nothing was initialised, every parallel group is one process."""
+    state = sys.modules.get("vllm.distributed.parallel_state")
+    unset = [name for name in ("_PP", "_TP", "_DP", "_EP", "_WORLD") if getattr(state, name, state) is None]
+    for name in unset:
+        setattr(state, name, _Group())
+    try:
+        yield
+    finally:
+        for name in unset:
+            setattr(state, name, None)
 
 
 # -- classes ---------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ class Place:
 
 
 def make_plan(report: Record, skeletons: Iterable[Record], place: Place, classes: Sequence[str] = ()) -> Plan:
-    """The questions for every model, and for every class that a finding names.
+    """The questions for every model, and for every class that a finding is about.
 
     Args:
         report: as :func:`analyzer.report.json.to_dict` gives it.
@@ -65,9 +65,9 @@ def make_plan(report: Record, skeletons: Iterable[Record], place: Place, classes
     for skeleton in skeletons:
         jobs[skeleton["cls"]]["skeletons"].append(skeleton)
     for finding in report["findings"]:
-        for cls in {finding["class"], concerned(report, finding)}:
-            asked = jobs.setdefault(cls, _job(cls, []))["methods"].setdefault(finding["contract"], [])
-            asked += [name for name in named_methods(report, finding) if name not in asked]
+        cls = concerned(report, finding)
+        asked = jobs.setdefault(cls, _job(cls, []))["methods"].setdefault(finding["contract"], [])
+        asked += [name for name in named_methods(report, finding) if name not in asked]
     return Plan(settings, [job for cls, job in jobs.items() if is_chosen(cls, classes)])
 
 
@@ -84,12 +84,12 @@ def concerned(report: Record, finding: Record) -> str:
     """The model whose chain a finding shows: the one at its check, which may inherit from the class at fault."""
     places = {(link["path"], link["line"]) for link in finding["chain"] if link["link"] == "check"}
     by_place = (m["class"] for m in report["models"] if (m["path"], m["line"]) in places)
-    return next(by_place, finding["class"])
+    return str(next(by_place, finding["class"]))
 
 
 def named_methods(report: Record, finding: Record) -> Iterator[str]:
     """The contract's methods that a finding's chain is about."""
-    methods = next((c["methods"] for c in report["contracts"] if c["name"] == finding["contract"]), [])
+    methods: list[Record] = next((c["methods"] for c in report["contracts"] if c["name"] == finding["contract"]), [])
     details = [link["detail"] for link in finding["chain"] if link["link"] == "method"]
     for method in methods:
         if any(names(detail, method["name"]) for detail in details):

@@ -85,7 +85,7 @@ class Runner:
         self, python: Path, plan: Plan, limits: Limits, *, stand_in: bool = True, progress: Progress | None = None
     ) -> None:
         self.python, self.plan, self.limits, self.stand_in = python, plan, limits, stand_in
-        self.progress = progress or (lambda done, total: None)
+        self.progress = progress or (lambda *_: None)
         self.answers = Answers(results=[{} for _ in plan.jobs])
 
     def run(self) -> Answers:
@@ -110,7 +110,6 @@ class Runner:
         while todo:
             done = self._batch(todo[: self.limits.batch], scratch)
             todo = [number for number in todo if number not in done]
-            self.progress(len(self.plan.jobs) - len(todo), len(self.plan.jobs))
 
     def _batch(self, numbers: Sequence[int], scratch: Path) -> set[int]:
         """Ask one process; returns the jobs that are settled, at least one."""
@@ -136,7 +135,7 @@ class Runner:
                     self.answers.results[numbers[event["job"]]] = event["result"]
                     settled.add(numbers[event["job"]])
                     current = None
-                    self.progress(len(settled), len(numbers))
+                    self.progress(sum(map(bool, self.answers.results)), len(self.plan.jobs))
                 elif kind == "end":
                     return settled
                 else:
@@ -175,6 +174,8 @@ class Process:
 
     def __init__(self, command: Sequence[str], scratch: Path) -> None:
         homes = {"VLLM_CONFIG_ROOT": str(scratch), "VLLM_CACHE_ROOT": str(scratch)}
+        if given := os.environ.get("PYTHONPATH"):  # relative entries mean the working directory of now
+            homes["PYTHONPATH"] = os.pathsep.join(str(Path(part).absolute()) for part in given.split(os.pathsep) if part)
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in stop()
         try:
             self._process = subprocess.Popen(
@@ -247,5 +248,3 @@ class Process:
         self._process.wait()
         self._reader.join(5.0)
         self._errors.close()
-
-

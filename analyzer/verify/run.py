@@ -101,18 +101,18 @@ def _installed() -> list[str]:
 def _prepare(plan: Record, compiled: list[str]) -> None:
     """Before vLLM is imported: let it know what it is, and where its compiled parts are."""
     torch = importlib.import_module("torch")
-    sys.meta_path.append(Compiled(compiled))  # type: ignore[arg-type]
+    sys.meta_path.append(Compiled(compiled))
     accelerators = [getattr(torch, name, None) for name in ("cuda", "xpu")]
     if any(a is not None and a.is_available() for a in accelerators):
         return
     real = importlib.metadata.version
 
-    def version(name: str) -> str:
+    def version(distribution_name: str) -> str:
         """vLLM picks its CPU platform by its version; sources that are not installed have none."""
-        if name != PACKAGE:
-            return real(name)
+        if distribution_name != PACKAGE:
+            return real(distribution_name)
         try:
-            found = real(name)
+            found = real(distribution_name)
         except importlib.metadata.PackageNotFoundError:
             found = plan["version"] or "0"
         return found if "cpu" in found else f"{found.partition('+')[0]}+cpu"

@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 KEPT = ("torch", "transformers", "numpy")
-VENDORED = "vllm.third_party."
+VENDORED = {"vllm.third_party": 3, "vllm.vllm_flash_attn": 2}
+"""Packages of vLLM that are other people's, built apart: where a package's own name ends, in parts."""
 _LACKS_NAME = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 _LACKS_OPERATOR = re.compile(r"'_OpNamespace' '(\w+)' object has no attribute '(\w+)'")
 
@@ -168,11 +169,11 @@ class StandIns:
     def _answer_for_versions(self) -> None:
         real = importlib.metadata.version
 
-        def version(name: str) -> str:
+        def version(distribution_name: str) -> str:
             try:
-                return real(name)
+                return real(distribution_name)
             except importlib.metadata.PackageNotFoundError:
-                if name.replace("-", "_") in self._missing:
+                if distribution_name.replace("-", "_") in self._missing:
                     return "0.0.0"
                 raise
 
@@ -242,9 +243,10 @@ class StandIns:
             if trace.tb_frame.f_code.co_name == "<module>":
                 last = str(trace.tb_frame.f_globals.get("__name__", ""))
             trace = trace.tb_next
-        if last.startswith(VENDORED):
-            return "!" + VENDORED + last.removeprefix(VENDORED).partition(".")[0]
-        top = last.partition(".")[0]
+        parts = last.split(".")
+        if size := VENDORED.get(".".join(parts[:2]), 0):
+            return "!" + ".".join(parts[:size])
+        top = parts[0]
         ours = top in ("", "__main__", "vllm", "run", "exercise", *KEPT) or top in sys.stdlib_module_names
         return "" if ours else f"!{top}"
 
