@@ -312,6 +312,8 @@ def _flow(kind: str, contract: str, inner: str, said: Record, did: Record, key: 
     ok, answer = said[kind], did[key]
     words = {True: "the states come out", False: "the states do not come out", None: "not known"}
     happened = words[answer] if answer is not None else did["error"]
+    if ok is False and did.get("fails"):
+        answer = False
     if did["filled"]:
         happened += f" (filled in: {', '.join(did['filled'])})"
     subject = f"{'the decoder' if kind == 'capture' else 'the model'}'s forward{once}"
@@ -354,6 +356,8 @@ def _evidence(report: Record, finding: Record, models: dict[str, ModelOutcome]) 
         return [], model.reason
     about = [c for c in model.comparisons if c.contract == finding["contract"]]
     inner = next((link for link in finding["chain"] if link["link"] == "inner-check"), None)
+    if inner is None and any(link["link"] == "inner" and link["ok"] is None for link in finding["chain"]):
+        return [], NOT_EXECUTED["inner"]
     if inner is not None:
         about = [c for c in about if not c.inner or inner["detail"].startswith(f"{c.inner.rpartition('.')[2]} ")]
     broken = [link for link in finding["chain"] if link["ok"] is False]

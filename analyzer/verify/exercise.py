@@ -264,15 +264,18 @@ def handed_on(model: Any, path: str, part: int) -> Record:
         model: the outer model.
         path: where its decoder is.
         part: the item of the decoder's result that holds the states.
+
+    Returns:
+        ``fails`` if it raised over that result, and not for want of what a skeleton lacks.
     """
     filled: list[str] = []
+    asked: list[int] = []
     try:
         decoder = at(model, path)
         if decoder is model:
-            return {"hands_on": None, "error": "the model is its own decoder", "filled": []}
+            return {"hands_on": True, "error": "", "filled": []}  # nothing stands between
         states = [_state(float(layer)) for layer in LAYERS]
         result = (*(_state(1.0) for _ in range(part)), states)
-        asked: list[int] = []
 
         def forward(*args: object, **kwargs: object) -> Any:
             asked.append(1)
@@ -282,7 +285,8 @@ def handed_on(model: Any, path: str, part: int) -> Record:
         with _alone():
             given = _run(model, filled)
     except Exception as error:
-        return {"hands_on": None, "error": told(error), "filled": filled}
+        fails = bool(asked) and not filled and not isinstance(error, AttributeError)
+        return {"hands_on": None, "error": told(error), "filled": filled, "fails": fails}
     if not asked:
         return {"hands_on": None, "error": "the decoder was not called", "filled": filled}
     intact = isinstance(given, tuple) and len(given) == 2 and given[1] is states
@@ -341,7 +345,8 @@ class _Group(Anything):
 def _alone() -> Iterator[None]:
     """Where nothing was initialised, every parallel group is one process."""
     state = sys.modules.get("vllm.distributed.parallel_state")
-    unset = [name for name in ("_PP", "_TP", "_DP", "_EP", "_WORLD") if getattr(state, name, state) is None]
+    names = ("_PP", "_TP", "_DP", "_EP", "_WORLD") if state is not None else ()
+    unset = [name for name in names if getattr(state, name, state) is None]
     for name in unset:
         setattr(state, name, _Group())
     try:

@@ -88,9 +88,9 @@ def concerned(report: Record, finding: Record) -> str:
 
 
 def named_methods(report: Record, finding: Record) -> Iterator[str]:
-    """The contract's methods that a finding's chain is about."""
+    """The contract's methods that do not do their work according to a finding's chain."""
     methods: list[Record] = next((c["methods"] for c in report["contracts"] if c["name"] == finding["contract"]), [])
-    details = [link["detail"] for link in finding["chain"] if link["link"] == "method"]
+    details = [link["detail"] for link in finding["chain"] if link["link"] == "method" and link["ok"] is False]
     for method in methods:
         if any(names(detail, method["name"]) for detail in details):
             yield method["name"]

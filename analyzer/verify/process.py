@@ -175,7 +175,9 @@ class Process:
     def __init__(self, command: Sequence[str], scratch: Path) -> None:
         homes = {"VLLM_CONFIG_ROOT": str(scratch), "VLLM_CACHE_ROOT": str(scratch)}
         if given := os.environ.get("PYTHONPATH"):  # relative entries mean the working directory of now
-            homes["PYTHONPATH"] = os.pathsep.join(str(Path(part).absolute()) for part in given.split(os.pathsep) if part)
+            homes["PYTHONPATH"] = os.pathsep.join(
+                str(Path(part).absolute()) for part in given.split(os.pathsep) if part
+            )
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in stop()
         try:
             self._process = subprocess.Popen(
