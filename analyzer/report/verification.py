@@ -122,7 +122,7 @@ def _untested(result: Verification) -> Iterator[str]:
     yield from _reasons("statements", (c.reason for c in result.comparisons if c.outcome == "not testable"))
     yield from _reasons("findings", (f.reason for f in result.findings if f.outcome == "not testable"))
     yield from _reasons("repairs", (f.reason for f in result.repairs if f.outcome == "not testable"))
-    lost = [model for model in result.models if not model.comparisons]
+    lost = [model for model in result.models if model.reason]
     if lost:
         yield f"{plural(len(lost), 'class', 'classes')} without an answer:"
         for model in lost:

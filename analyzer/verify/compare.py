@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from analyzer.verify.copy import Repair
-from analyzer.verify.plan import Plan, concerned, names
+from analyzer.verify.plan import Plan, concerned, is_chosen, names
 from analyzer.verify.process import Answers
 
 Record = dict[str, Any]
@@ -57,7 +57,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class ModelOutcome:
-    """What came of all statements about one class; ``reason`` where none could be put to the test."""
+    """What came of all statements about one class; ``reason`` where it gave no answer."""
 
     cls: str
     architectures: tuple[str, ...]
@@ -135,11 +135,15 @@ def compare(report: Record, plan: Plan, answers: Answers, repairs: Iterable[Repa
         {key: value for key, value in answers.environment.items() if key != "architectures"},
         answers.stand_ins,
         list(models.values()),
-        [finding_outcome(report, finding, models) for finding in report["findings"]],
-        [repair_outcome(report, repair, models) for repair in repairs],
+        [finding_outcome(report, f, models) for f in report["findings"] if _is_asked(report, f, plan)],
+        [repair_outcome(report, repair, models) for repair in repairs if is_chosen(repair.model, plan.classes)],
         served,
         sorted({*unknown, *elsewhere}),
     )
+
+
+def _is_asked(report: Record, finding: Record, plan: Plan) -> bool:
+    return is_chosen(finding["class"], plan.classes) or is_chosen(concerned(report, finding), plan.classes)
 
 
 # -- models ----------------------------------------------------------------------------------------
@@ -161,7 +165,7 @@ def model_outcome(said: Record | None, job: Record, result: Record) -> ModelOutc
         found += _skeleton(skeleton, happened)
     if result["stands_in"]:
         found = [_distrusted(one) for one in found]
-    return ModelOutcome(cls, architectures, overall(found), "" if found else "nothing is said of it", tuple(found))
+    return ModelOutcome(cls, architectures, overall(found), "", tuple(found))
 
 
 def overall(found: Iterable[Comparison]) -> Outcome:
@@ -350,11 +354,9 @@ def _judged(finding: Record, shown: list[Comparison], reason: str) -> FindingOut
 def _evidence(report: Record, finding: Record, models: dict[str, ModelOutcome]) -> tuple[list[Comparison], str]:
     """The comparisons that bear on a finding, and why it is not testable, empty where it is."""
     model = models.get(concerned(report, finding))
-    if model is None:
-        return [], "its class was not asked for"
-    if not model.comparisons:
+    if model is not None and model.reason:
         return [], model.reason
-    about = [c for c in model.comparisons if c.contract == finding["contract"]]
+    about = [c for c in model.comparisons if c.contract == finding["contract"]] if model is not None else []
     inner = next((link for link in finding["chain"] if link["link"] == "inner-check"), None)
     if inner is None and any(link["link"] == "inner" and link["ok"] is None for link in finding["chain"]):
         return [], NOT_EXECUTED["inner"]
@@ -396,8 +398,8 @@ def repair_outcome(report: Record, repair: Repair, models: dict[str, ModelOutcom
     finding, model = repair.finding, models.get(repair.model)
     if repair.refused:
         return _judged(finding, [], f"the fix was not carried out: {repair.refused}")
-    if model is None or not model.comparisons:
-        return _judged(finding, [], model.reason if model is not None else "its class was not asked for")
+    if model is None or model.reason:
+        return _judged(finding, [], model.reason if model is not None else "nothing is said of its class")
     unseen = next((x for x in finding["chain"] if x["ok"] is False and x["link"] not in EXECUTED), None)
     if unseen is not None:
         return _judged(finding, [], _why_not(unseen))

@@ -17,10 +17,12 @@ class Plan:
     Args:
         settings: what holds for all classes, as ``run.py`` reads it.
         jobs: one for each class.
+        classes: the names of the only classes that were asked for; none where all were.
     """
 
     settings: Record
     jobs: list[Record]
+    classes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,10 @@ def make_plan(report: Record, skeletons: Iterable[Record], place: Place, classes
         jobs[skeleton["cls"]]["skeletons"].append(skeleton)
     for finding in report["findings"]:
         cls = concerned(report, finding)
-        asked = jobs.setdefault(cls, _job(cls, []))["methods"].setdefault(finding["contract"], [])
-        asked += [name for name in named_methods(report, finding) if name not in asked]
-    return Plan(settings, [job for cls, job in jobs.items() if is_chosen(cls, classes)])
+        for name in named_methods(report, finding):
+            asked = jobs.setdefault(cls, _job(cls, []))["methods"].setdefault(finding["contract"], [])
+            asked += [name] if name not in asked else []
+    return Plan(settings, [job for cls, job in jobs.items() if is_chosen(cls, classes)], tuple(classes))
 
 
 def _job(cls: str, architectures: Sequence[str]) -> Record:
