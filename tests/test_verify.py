@@ -19,12 +19,13 @@ from analyzer.engine import read_and_judge
 from analyzer.report import verification
 from analyzer.report.json import to_dict
 from analyzer.skeletons import skeletons
-from analyzer.verify.compare import Verification, compare
+from analyzer.verify.compare import compare
+from analyzer.verify.outcomes import Verification
 from analyzer.verify.plan import Place, Plan, make_plan
 from analyzer.verify.process import Answers, Limits, Runner
 from rules import all_rules
 from tests.cli.running import main
-from tests.fixture_trees import FIXTURES, GENERATIONS, Trees, all_cases
+from tests.fixture_trees import FIXTURES, GENERATIONS, MODELS, Trees, all_cases
 
 Record = dict[str, Any]
 INTERFACES = "vllm.model_executor.models.interfaces"
@@ -136,6 +137,56 @@ def test_what_the_analysis_leaves_open_is_neither_confirmed_nor_contradicted(pla
     result = plain.compared(report)
     left = [c for c in result.comparisons if c.outcome != "confirmed"]
     assert [(c.outcome, c.reason) for c in left] == [("not testable", "the analysis leaves it open")]
+
+
+MADE = """
+from .alpha import AlphaForCausalLM
+from .beta import BetaForCausalLM
+from .interfaces import SupportsEagle3
+
+
+def declaring(cls):
+    class Declared(cls, SupportsEagle3):
+        pass
+
+    return Declared
+
+
+Made = declaring(BetaForCausalLM)
+
+
+class OneForCausalLM(declaring(BetaForCausalLM)):
+    pass
+
+
+class TwoForCausalLM(Made):
+    pass
+
+
+class SoundForCausalLM(declaring(AlphaForCausalLM)):
+    pass
+"""
+
+
+def test_what_a_function_adds_to_a_base_is_left_open(trees: Trees) -> None:
+    root = trees.scratch("made", trees.plain("0.33"))
+    (root / MODELS / "made.py").write_text(MADE.lstrip())
+    registry = root / MODELS / "registry.py"
+    head = "_TEXT_GENERATION_MODELS = {\n"
+    rows = "".join(f'    "{name}ForCausalLM": ("made", "{name}ForCausalLM"),\n' for name in ("One", "Two", "Sound"))
+    registry.write_text(registry.read_text().replace(head, head + rows))
+    result = Executed(root).compared()
+    answers = {m.cls.rpartition(".")[2]: m for m in result.models if ".made." in m.cls}
+    asked = {
+        name: [c.outcome for c in model.comparisons if c.contract == "SupportsEagle3" and c.subject == "the class"]
+        for name, model in answers.items()
+    }
+    assert not result.contradicted
+    assert asked == {
+        "OneForCausalLM": ["not testable"],
+        "TwoForCausalLM": ["not testable"],
+        "SoundForCausalLM": ["confirmed"],
+    }
 
 
 def test_an_architecture_that_the_analysis_does_not_know_is_told(plain: Executed) -> None:

@@ -21,8 +21,8 @@ from analyzer.commands.selection import did_you_mean
 if TYPE_CHECKING:
     from analyzer.checkout import Checkout
     from analyzer.engine import Report
-    from analyzer.verify.compare import Verification
     from analyzer.verify.copy import Repair
+    from analyzer.verify.outcomes import Verification
     from analyzer.verify.plan import Plan
     from analyzer.verify.process import Limits
 

@@ -11,7 +11,7 @@ from typing import Any
 import analyzer
 from analyzer.report.json import TOOL
 from analyzer.report.layout import clean, plural, wrap
-from analyzer.verify.compare import Comparison, FindingOutcome, ModelOutcome, Verification
+from analyzer.verify.outcomes import Comparison, FindingOutcome, ModelOutcome, Verification
 
 SCHEMA = 1
 WIDTH = 100

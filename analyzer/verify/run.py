@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
-    from analyzer.verify import exercise, stand_ins
+    from analyzer.verify import exercise, flow, stand_ins
 else:  # siblings of this file, which Python puts first on the path
     import exercise
+    import flow
     import stand_ins
 
 Record = dict[str, Any]
@@ -70,7 +71,7 @@ def main(plan_path: str) -> None:
         worker.attempt(lambda: _prepare(plan, compiled))
         ready = worker.attempt(worker.start)
     except BaseException as error:
-        say(event="failed", error=exercise.told(error), stand_ins=known.names)
+        say(event="failed", error=flow.told(error), stand_ins=known.names)
         raise
     say(event="ready", **ready)
     for number, job in enumerate(plan["jobs"]):
@@ -168,7 +169,7 @@ class Worker:
         try:
             cls = self.attempt(lambda: exercise.class_of(job["cls"]))
         except Exception as error:
-            out["import"] = exercise.told(error)
+            out["import"] = flow.told(error)
             return out
         out["stands_in"] = any(vars(base).get("_stands_in") for base in cls.__mro__)
         for contract, checker in self.plan["checkers"].items():
@@ -195,14 +196,14 @@ class Worker:
         try:
             return bool(getattr(self.interfaces, checker)(subject))
         except Exception as error:
-            return exercise.told(error)
+            return flow.told(error)
 
     def _skeleton(self, skeleton: Record) -> Record:
         try:
             model, lacks = self.attempt(lambda: exercise.build(skeleton))
-            inner = exercise.at(model, skeleton["inner"]) if skeleton["inner"] else None
+            inner = flow.at(model, skeleton["inner"]) if skeleton["inner"] else None
         except Exception as error:
-            return {"built": exercise.told(error)}
+            return {"built": flow.told(error)}
         checker = self.plan["checkers"][skeleton["contract"]]
         protocol = getattr(self.interfaces, skeleton["contract"])
         return {

@@ -102,7 +102,7 @@ def make(name: str, module: str) -> type:
 
 def _any_schema(cls: type, source: object, handler: object) -> Any:
     """For pydantic, which asks the types of fields for this."""
-    import pydantic_core  # type: ignore[import-not-found,unused-ignore]
+    import pydantic_core
 
     return pydantic_core.core_schema.any_schema()
 
@@ -247,7 +247,7 @@ class StandIns:
         if size := VENDORED.get(".".join(parts[:2]), 0):
             return "!" + ".".join(parts[:size])
         top = parts[0]
-        ours = top in ("", "__main__", "vllm", "run", "exercise", *KEPT) or top in sys.stdlib_module_names
+        ours = top in ("", "__main__", "vllm", "run", "exercise", "flow", *KEPT) or top in sys.stdlib_module_names
         return "" if ours else f"!{top}"
 
     def _replace(self, module: str) -> bool:
