@@ -169,15 +169,18 @@ def _body(function: Callable[..., Any]) -> str:
 
 
 def _refusal(contract: Any, override: types.FunctionType) -> str:
-    """Why a call as the contract has it does not fit an override; empty where it does."""
+    """Why a call as the contract has it does not fit an override; empty where it does, with all that is optional too."""
     asked = getattr(contract, "__func__", contract)
     if not isinstance(asked, types.FunctionType):
         return ""
-    required = [p for p in inspect.signature(asked).parameters.values() if p.default is p.empty]
-    plain = [p for p in required if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    places = [None for p in plain if p.kind is not p.KEYWORD_ONLY]
-    try:
-        inspect.signature(override).bind(*places, **{p.name: None for p in plain if p.kind is p.KEYWORD_ONLY})
-    except TypeError as error:
-        return flow.told(error)
+    named = inspect.signature(asked).parameters.values()
+    plain = [p for p in named if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    places = [None for p in plain if p.default is p.empty and p.kind is not p.KEYWORD_ONLY]
+    names = {p.name: None for p in plain if p.kind is p.KEYWORD_ONLY and p.default is p.empty}
+    optional = {p.name: None for p in plain if p.default is not p.empty and p.kind is not p.POSITIONAL_ONLY}
+    for given in (names, names | optional):
+        try:
+            inspect.signature(override).bind(*places, **given)
+        except TypeError as error:
+            return flow.told(error)
     return ""
