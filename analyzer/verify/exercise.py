@@ -169,7 +169,7 @@ def _body(function: Callable[..., Any]) -> str:
 
 
 def _refusal(contract: Any, override: types.FunctionType) -> str:
-    """Why a call as the contract has it does not fit an override; empty where it does, with all that is optional too."""
+    """Why a call as the contract has it, with or without what is optional, does not fit an override; else empty."""
     asked = getattr(contract, "__func__", contract)
     if not isinstance(asked, types.FunctionType):
         return ""

@@ -83,17 +83,15 @@ def _calls(skeleton: Record) -> Iterator[Record]:
 
 
 def _effective(contract: str, name: str, happened: Record) -> Comparison:
-    static = "the effective method is a stub, or cannot be called as the contract says"
+    static = "the effective method is missing, a stub, or cannot be called as the contract says"
     shown = f"it is that of {happened['owner'] or 'no class'}"
-    if happened["protocol"] and happened["gives"] in ("None", "NotImplementedError"):
-        return Comparison(
-            "method", contract, name, False, static, f"{shown}, a Protocol, and gives {happened['gives']}", "confirmed"
-        )
-    if happened["refuses"]:
-        return Comparison("method", contract, name, False, static, f"{shown}: {happened['refuses']}", "confirmed")
     if happened["protocol"]:
         shown += f", a Protocol, and gives {happened['gives']}"
-    return Comparison("method", contract, name, False, static, shown, "contradicted")
+    if happened["refuses"]:
+        shown += f": {happened['refuses']}"
+    stub = happened["protocol"] and happened["gives"] in ("None", "NotImplementedError")
+    outcome: Outcome = "confirmed" if stub or happened["refuses"] or not happened["owner"] else "contradicted"
+    return Comparison("method", contract, name, False, static, shown, outcome)
 
 
 # -- skeletons -------------------------------------------------------------------------------------
