@@ -29,10 +29,9 @@ if TYPE_CHECKING:
 EXAMPLES = """
 \b
 Examples:
-  vllm-contracts verify --python ~/env/bin/python              the vLLM that is installed there
-  vllm-contracts verify ~/src/vllm --python ~/env/bin/python   a clone's sources, with the libraries of that environment
+  vllm-contracts verify --python ~/env/bin/python     what is installed there
+  vllm-contracts verify ~/src/vllm --python ~/env/bin/python
   vllm-contracts verify --release 0.33.0 --python ~/env/bin/python --after-fix
-  vllm-contracts verify --python ~/env/bin/python --format json --output verified.json
 
 \b
 Exit codes:
