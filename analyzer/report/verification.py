@@ -59,7 +59,7 @@ def _lines(result: Verification) -> Iterator[str]:
     yield clean(f"vLLM {tree['vllm_version'] or 'of an unknown version'} in {tree['root']}{fixed}")
     yield clean(f"executed by {there['interpreter']}: Python {there['python']}, torch {there['torch']}")
     if result.stand_ins:
-        yield from _wrapped(f"stood in for what is missing there: {', '.join(result.stand_ins)}")
+        yield from _wrapped(f"stood in for what is missing there: {', '.join(map(_stand_in, result.stand_ins))}")
     yield ""
     yield from _contradicted(result)
     yield f"{'':52}{''.join(f'{outcome:>14}' for outcome in OUTCOMES)}"
@@ -71,6 +71,12 @@ def _lines(result: Verification) -> Iterator[str]:
     yield from _by_code("repairs", result.repairs)
     yield ""
     yield from _untested(result)
+
+
+def _stand_in(name: str) -> str:
+    if name.startswith("op:"):
+        return f"torch.ops.{name[3:].replace('::', '.')}"
+    return f"{name[1:]} (fails)" if name.startswith("!") else name.replace(":", ".")
 
 
 def _row(words: str, outcomes: Iterable[str]) -> str:
