@@ -13,7 +13,7 @@ from analyzer import construct, repair
 from analyzer.audit import Audit
 from analyzer.chains import Chain, MethodResult, configures
 from analyzer.models import Alternative, Model, Status
-from analyzer.values import Collection, Const, Instance
+from analyzer.values import Collection, Const, Instance, options
 
 DEEPEST = 3
 """Levels of sub-modules: a wrapper, its inner model, the decoder inside, and one more for those that nest."""
@@ -148,9 +148,10 @@ def _modules(audit: Audit, root: Instance) -> list[Module]:
         parts: dict[str, int] = {}
         found.append(Module(instance.cls.key, parts, "layers" in instance.attrs))
         for name, value in instance.attrs.items():
-            inside = isinstance(value, Instance) and audit.index.in_model_roots(value.cls.module.module + ".")
-            if isinstance(value, Instance) and inside and depth < DEEPEST:
-                parts[name] = add(value, depth + 1)
+            made = [option for option in options(value) if isinstance(option, Instance)]
+            alike = len({option.cls for option in made}) == 1  # each branch builds the same
+            if alike and depth < DEEPEST and audit.index.in_model_roots(made[0].cls.module.module + "."):
+                parts[name] = add(made[0], depth + 1)
         return own
 
     add(root, 0)
