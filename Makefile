@@ -5,11 +5,15 @@ BIN := $(VENV)/bin
 RELEASE ?= 0.33.0
 # `make audit AUDIT=path/to/vllm` audits a tree of yours instead of a release.
 AUDIT ?=
+# `make verify TORCH_INDEX=...`: where pip finds CPU builds of torch; VERIFY="--after-fix" and the like go to the command.
+TORCH_INDEX ?=
+VERIFY ?=
 
-.PHONY: help setup audit test browser lint check docs clean
+.PHONY: help setup audit verify test browser lint check docs clean
 
 help:
 	@echo "make audit                audit vLLM $(RELEASE) (RELEASE=x.y.z for another, AUDIT=path for your own tree)"
+	@echo "make verify               confirm the audit of vLLM $(RELEASE) by execution, in an environment that pip makes"
 	@echo "make test                 run the tests, those on real releases too (they are fetched with pip)"
 	@echo "make browser              run the tests of HTML pages, with a chromium from apt-get where that is allowed"
 	@echo "make lint                 ruff and mypy"
@@ -25,6 +29,9 @@ setup: $(BIN)/.ready
 
 audit: setup
 	@$(BIN)/vllm-contracts audit $(if $(AUDIT),"$(AUDIT)",--release $(RELEASE)); test $$? -le 1
+
+verify: setup
+	@$(BIN)/python -m scripts.verify_release $(RELEASE) $(if $(TORCH_INDEX),--extra-index-url "$(TORCH_INDEX)") $(VERIFY)
 
 test: setup
 	$(BIN)/python -m pytest -n auto --dist loadfile

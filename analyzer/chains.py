@@ -349,11 +349,12 @@ def _handing(root: Instance, owner: ClassInfo, facts: FunctionFacts, outcome: Ou
 
 
 def _captured_part(returned: list[Value]) -> int:
+    """The last item that the states flowed into: the result before it may have been gathered together with them."""
     for value in (option for whole in returned for option in options(whole)):
         if isinstance(value, Collection):
-            for index, item in enumerate(value.items):
-                if CAPTURE in taint_of([item]):
-                    return index
+            parts = [index for index, item in enumerate(value.items) if CAPTURE in taint_of([item])]
+            if parts:
+                return parts[-1]
     return 1
 
 

@@ -21,6 +21,7 @@ from analyzer.commands.hook import hook
 from analyzer.commands.matrix import matrix
 from analyzer.commands.output import silence_stdout
 from analyzer.commands.trace import trace
+from analyzer.commands.verify import verify
 
 NAME = "vllm-contracts"
 DEBUG = "VLLM_CONTRACTS_DEBUG"
@@ -68,6 +69,7 @@ cli.add_command(trace)
 cli.add_command(hook)
 cli.add_command(cache)
 cli.add_command(config)
+cli.add_command(verify)
 
 
 def main(args: Sequence[str] | None = None) -> int:

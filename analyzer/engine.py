@@ -142,7 +142,15 @@ def audit(
     Raises:
         EngineError: the tree cannot be audited, or a contract's name is not one of the tree's.
     """
-    return judge(_without_collection(checkout, contracts), rules, contracts)
+    return read_and_judge(checkout, rules, contracts=contracts)[1]
+
+
+def read_and_judge(
+    checkout: Checkout, rules: Iterable[Checks], *, contracts: Sequence[str] = ()
+) -> tuple[Audit, Report]:
+    """As :func:`audit`, with what was read beside the report."""
+    read = _without_collection(checkout, contracts)
+    return read, judge(read, rules, contracts)
 
 
 def judge(read: Audit, rules: Iterable[Checks], contracts: Sequence[str] = ()) -> Report:

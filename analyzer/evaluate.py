@@ -252,19 +252,19 @@ def _text(value: Value) -> str:
 
 
 def _seq(machine: Machine, expr: Expr, frame: Frame) -> Value:
-    items: list[Value] = []
-    complete = True
+    made = Collection(expr[1])
     for part in expr[2]:
         value = evaluate(machine, part[1] if part[0] == "star" else part, frame)
         if part[0] != "star":
-            items.append(value)
+            made.items.append(value)
         elif isinstance(value, Collection):
-            items += value.items
-            complete = complete and value.complete
+            made.items += value.items
+            made.complete = made.complete and value.complete
+            made.taint |= value.taint
         else:
-            items.append(value)
-            complete = False
-    return Collection(expr[1], items, complete=complete)
+            made.items.append(value)
+            made.complete = False
+    return made
 
 
 def _dict(machine: Machine, expr: Expr, frame: Frame) -> Value:

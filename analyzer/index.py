@@ -344,6 +344,8 @@ class Index:
                 self._refuse(info, f"inherits from itself through {target.name}")
                 return
             bases.append(target)
+            if self._is_made(info, expr):
+                bases.append(Missing(f"what {render(expr)} adds to the class that it is given is not followed"))
         info.bases = tuple(bases) or (OBJECT,)
         try:
             info.mro = linearise(info, info.bases, [linear(base) for base in info.bases])
@@ -358,6 +360,18 @@ class Index:
         info.mro = (info, Missing(f"{info.key}: {problem}"), OBJECT)
         self.diagnostics.append(Diagnostic(info.path, info.line, f"class {info.name}: {problem}"))
 
+    def _is_made(self, info: ClassInfo, expr: Expr) -> bool:
+        """Whether a base is what a function makes of a class: that has more than what is seen."""
+        found = self.resolve(info.module, expr, line=info.line) if expr[0] != "call" else []
+        return expr[0] == "call" or (bool(found) and self._made_from(found[-1]) is not None)
+
+    def _made_from(self, target: Target) -> tuple[ModuleFacts, Expr] | None:
+        """For a variable that holds ``f(B)``: the module that binds it, and ``B``."""
+        if not isinstance(target, ValueRef) or (given := self.module(target.module)) is None:
+            return None
+        bound = given.names[target.name][-1].target
+        return (given, bound[2][0]) if isinstance(bound, tuple) and bound[0] == "call" and bound[2] else None
+
     def _base(self, info: ClassInfo, expr: Expr) -> Target:
         if expr[0] == "call" and expr[2]:
             # ``class A(as_embedding_model(B))``: such a function makes a subclass of the class that it is given
@@ -366,11 +380,9 @@ class Index:
         if not found:
             return Missing(f"base {render(expr)} of {info.key} is not bound")
         target = found[-1]
-        if isinstance(target, ValueRef):
-            given = self.module(target.module)
-            bound = given.names[target.name][-1].target if given is not None else None
-            if isinstance(bound, tuple) and bound[0] == "call" and bound[2]:
-                return self._base(ClassInfo(given, info.facts), bound[2][0])  # type: ignore[arg-type]
+        made = self._made_from(target)
+        if made is not None:
+            return self._base(ClassInfo(made[0], info.facts), made[1])
         if isinstance(target, ValueRef | FunctionRef | ModuleRef):
             return Missing(f"base {render(expr)} of {info.key} is computed")
         return target

@@ -43,7 +43,7 @@ def find_installed(python: Path | None = None) -> Path:
     Raises:
         CheckoutError: if there is no vLLM, no such interpreter, or no answer within :data:`TIMEOUT`.
     """
-    asked = Path(sys.executable) if python is None else _executable(python)
+    asked = Path(sys.executable) if python is None else executable(python)
     init = _probe() if python is None else _ask(asked)
     if init is None:
         raise CheckoutError(f"no vLLM is installed for {asked}; {_ASK}")
@@ -84,8 +84,15 @@ def _probe() -> str | None:
     return init if url.scheme == "file" and os.path.isfile(init) else None  # noqa: PTH113
 
 
-def _executable(python: Path) -> Path:
-    """The absolute path of an interpreter; links stay, since a virtual environment is known by its link."""
+def executable(python: Path) -> Path:
+    """The absolute path of an interpreter; links stay, since a virtual environment is known by its link.
+
+    Args:
+        python: a path, or a command on ``PATH``.
+
+    Raises:
+        CheckoutError: there is none.
+    """
     if python.is_dir():
         inside = [python / "bin" / "python", python / "Scripts" / "python.exe"]
         found = next((path for path in inside if path.is_file()), "PATH")

@@ -104,6 +104,52 @@ class DroppedAuxStates(Rule):
                         return hidden_states + 1.0
                 """,
         ),
+        Case(
+            name="the decoder gathers result and states together, and forward leaves the states behind",
+            architectures={"PlumForCausalLM": "PlumForCausalLM"},
+            finds=(("VC006", "PlumForCausalLM"),),
+            source="""
+                from torch import nn
+
+                from .alpha import AlphaForCausalLM, AlphaModel
+                from .interfaces import SupportsEagle3
+
+
+                def gather(states):
+                    return list(states)
+
+
+                class PlumModel(AlphaModel):
+                    def forward(self, input_ids, positions, **kwargs):
+                        hidden_states, residual = self.embed_input_ids(input_ids), None
+                        aux_hidden_states = self._maybe_add_hidden_state([], 0, hidden_states, residual)
+                        for index, layer in enumerate(self.layers):
+                            hidden_states, residual = layer(positions, hidden_states, residual)
+                            self._maybe_add_hidden_state(aux_hidden_states, index + 1, hidden_states, residual)
+                        if aux_hidden_states:
+                            hidden_states, *aux_hidden_states = gather([hidden_states, *aux_hidden_states])
+                            return hidden_states, aux_hidden_states
+                        return hidden_states
+
+
+                class PlumTextForCausalLM(AlphaForCausalLM):
+                    def _init_model(self, vllm_config, prefix=""):
+                        return PlumModel(vllm_config=vllm_config, prefix=prefix)
+
+
+                class PlumForCausalLM(nn.Module, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.language_model = PlumTextForCausalLM(vllm_config=vllm_config, prefix=prefix)
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        hidden_states, _ = self.language_model(input_ids, positions, **kwargs)
+                        return hidden_states, []
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
     )
     good = (
         Case(

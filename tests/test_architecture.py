@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import sys
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,10 +36,10 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
             {"gates", "models"},
             {"audit"},
             {"consumers", "repair"},
-            {"evidence"},
+            {"evidence", "skeletons"},
             {"survey"},
             {"engine", "matrix", "trace"},
-            {"asked", "sift"},
+            {"asked", "sift", "verify"},
             {"fix", "report"},
             {"commands"},
             {"cli"},
@@ -56,7 +57,12 @@ ONLY_IN = {
     "libcst": ("analyzer/fix/",),
     "rich": ("analyzer/report/", "analyzer/commands/"),
     "click": ("analyzer/commands/", "analyzer/cli.py"),
-    "subprocess": ("analyzer/checkout.py", "analyzer/installed.py", "analyzer/release.py"),
+    "subprocess": (
+        "analyzer/checkout.py",
+        "analyzer/installed.py",
+        "analyzer/release.py",
+        "analyzer/verify/process.py",
+    ),
     "rules": ("analyzer/commands/", "rules/"),
     "tests": (),
     "fixtures": (),
@@ -177,6 +183,24 @@ def test_imports_go_one_way(path: Path) -> None:
 def test_repairs_are_carried_out_from_their_description_alone() -> None:
     for path in files("analyzer/fix"):
         assert all(parts(imported) <= {"fix", "findings"} for imported in imports(path)), rel(path)
+
+
+STANDALONE = ("run", "exercise", "flow", "stand_ins")
+"""What another interpreter executes: its torch, vLLM and pydantic are all that it may import beside Python's own."""
+
+
+@pytest.mark.parametrize("name", STANDALONE)
+def test_what_another_interpreter_executes_needs_nothing_of_ours(name: str) -> None:
+    path = ROOT / "analyzer" / "verify" / f"{name}.py"
+    allowed = sys.stdlib_module_names | {"torch", "pydantic_core", *STANDALONE}
+    for imported in imports(path):
+        typing_only = imported.module == "analyzer.verify" and imported.names <= set(STANDALONE)
+        assert typing_only or imported.module.partition(".")[0] in allowed, f"{rel(path)}:{imported.line}"
+
+
+def test_a_verification_works_on_plain_results() -> None:
+    for path in files("analyzer/verify"):
+        assert all(parts(imported) <= {"verify"} for imported in imports(path)), rel(path)
 
 
 @pytest.mark.parametrize("path", files("analyzer", "rules"), ids=rel)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -68,6 +68,28 @@ def fetching(release: str) -> Iterator[Progress | None]:
         yield report
     finally:
         bars.stop()
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how many of so many are done.
+
+    Args:
+        what: a word or two.
+
+    Yields:
+        What to tell: how many are done, and of how many.
+    """
+    console = _terminal()
+    if console is None:
+        yield lambda *_: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+    from rich.progress import Progress as Bars
+
+    with Bars(TextColumn(what), BarColumn(), MofNCompleteColumn(), console=console, transient=True) as bars:
+        task = bars.add_task(what, total=None)
+        yield lambda done, total: bars.update(task, completed=done, total=total)
 
 
 def _amount(phase: str, done: int, total: int | None) -> str:

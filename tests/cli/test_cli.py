@@ -163,7 +163,7 @@ def test_help_shows_a_newcomer_what_to_type() -> None:
     shown = run(["--help"]).stdout
     assert "vllm-contracts audit --release 0.33.0" in shown
     assert max(map(len, shown.splitlines())) <= 80
-    for command in ("audit", "fix", "diff", "explain"):
+    for command in ("audit", "fix", "diff", "explain", "verify"):
         page = run([command, "--help"]).stdout
         assert f"vllm-contracts {command} " in page
         assert max(map(len, page.splitlines())) <= 80
