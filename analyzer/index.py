@@ -14,7 +14,7 @@ from analyzer.facts import Binding, ClassFacts, FunctionFacts, ModuleFacts
 from analyzer.findings import Diagnostic
 from analyzer.lower import Expr, render, walk
 from analyzer.mro import NoLinearisation, linearise
-from analyzer.source import Source, parse, read_source
+from analyzer.source import Source, parse_outline, read_source
 
 
 @dataclass(frozen=True)
@@ -169,12 +169,12 @@ class Index:
         return self._facts(source, name, path.name == "__init__.py")
 
     def _facts(self, source: Source, name: str, is_package: bool) -> ModuleFacts | None:
-        tree = parse(source)
-        if isinstance(tree, Diagnostic):
-            self.diagnostics.append(tree)
+        parsed = parse_outline(source)
+        if isinstance(parsed, Diagnostic):
+            self.diagnostics.append(parsed)
             return None
         try:
-            return extract(tree, module=name, path=source.rel, is_package=is_package)
+            return extract(*parsed, self.diagnostics, module=name, path=source.rel, is_package=is_package)
         except RecursionError:
             self.diagnostics.append(Diagnostic(source.rel, 0, "nested too deeply to be read"))
             return None

@@ -107,7 +107,8 @@ class Machine:
             self.outcome.unknown.append(f"{facts.name} ({function.module.path}:{facts.line}) {why}")
             if facts.body is None and function.receiver in self.building:
                 assert isinstance(function.receiver, Instance)
-                function.receiver.missing_reason = f"{facts.name} is too long to be followed"
+                state = "is too long to be followed" if facts.too_long else "cannot be read"
+                function.receiver.missing_reason = f"{facts.name} {state}"
             return Opaque(f"{facts.name}()", f"{facts.name} {why}", taint_of(arguments))
         if isinstance(function.receiver, Instance) and function.owner is not None and caller is not None:
             self.outcome.called.append(Called(function.receiver, function.owner, facts, caller.path, line))
