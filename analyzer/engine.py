@@ -142,7 +142,12 @@ def audit(
     Raises:
         EngineError: the tree cannot be audited, or a contract's name is not one of the tree's.
     """
-    return judge(_without_collection(checkout, contracts), rules, contracts)
+    read = _without_collection(checkout, contracts)
+    gc.freeze()  # what was read stays: to look through it for garbage again and again would take longer than the rules
+    try:
+        return judge(read, rules, contracts)
+    finally:
+        gc.unfreeze()
 
 
 def judge(read: Audit, rules: Iterable[Checks], contracts: Sequence[str] = ()) -> Report:
@@ -153,4 +158,5 @@ def judge(read: Audit, rules: Iterable[Checks], contracts: Sequence[str] = ()) -
         rules, contracts: as for :func:`audit`.
     """
     findings = [f for rule in rules for f in rule.check(read) if not contracts or f.contract in contracts]
+    read.diagnostics = sorted({*read.diagnostics, *read.index.diagnostics})  # bodies are read when they are asked for
     return survey(read, findings)

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from analyzer.checkout import Checkout
@@ -161,12 +162,10 @@ def _read(
         position = bisect_left(lines, function.lineno)
         if position == len(lines) or lines[position] > (function.end_lineno or function.lineno):
             continue
-        errors = _errors(function)
-        unwrapped = _unwrapped(function)
+        around = _Surroundings(function)
         for node, conditions in _guarded_nodes(function):
             if isinstance(node, ast.Call):
-                needs = _needs(conditions, contracts)
-                _read_call(node, function, path, members, contracts, errors, unwrapped, needs, found, in_models)
+                _read_call(node, around, conditions, path, members, contracts, found, in_models)
             elif isinstance(node, ast.If) and not in_models:
                 _read_if(node, function, path, contracts, names, found)
 
@@ -212,13 +211,11 @@ def _needs(conditions: tuple[ast.expr, ...], contracts: dict[str, Contract]) -> 
 
 def _read_call(
     node: ast.Call,
-    function: FunctionNode,
+    around: _Surroundings,
+    conditions: tuple[ast.expr, ...],
     path: str,
     members: dict[str, tuple[str, ...]],
     contracts: dict[str, Contract],
-    errors: dict[int, str],
-    unwrapped: frozenset[str],
-    needs: frozenset[str],
     found: Consumers,
     in_models: bool,
 ) -> None:
@@ -231,13 +228,14 @@ def _read_call(
     is_method = isinstance(node.func, ast.Attribute)
     if in_models and not (is_method and (dotted(subject) or "").endswith("_cls")):
         return
+    function = around.function
     for owner in members.get(name, ()):
         if (contracts[owner].checker == name) is is_method or function.name == name:
             continue
-        kind = _subject(subject, function, unwrapped)
+        kind = _subject(subject, function, around.unwrapped)
         text = ast.unparse(node)
-        error = errors.get(node.lineno, "")
-        others = tuple(sorted(needs - {owner}))
+        error = around.errors.get(node.lineno, "")
+        others = tuple(sorted(_needs(conditions, contracts) - {owner}))
         passed = tuple(k.arg for k in node.keywords if k.arg is not None)
         found.gates.append(
             Gate(owner, name, path, node.lineno, kind, text, error, function.name, others, len(node.args), passed)
@@ -261,25 +259,32 @@ def _subject(node: ast.expr, function: FunctionNode, unwrapped: frozenset[str]) 
     return "outer model"
 
 
-def _unwrapped(function: FunctionNode) -> frozenset[str]:
-    """Local names that a function binds to what ``get_language_model`` gives."""
-    out = set()
-    for node in own_nodes(function):
-        if isinstance(node, ast.Assign) and "get_language_model" in ast.dump(node.value):
-            out |= {t.id for t in node.targets if isinstance(t, ast.Name)}
-    return frozenset(out)
+class _Surroundings:
+    """What a gate needs to know of the function that it stands in, found out only where there is a gate."""
 
+    def __init__(self, function: FunctionNode) -> None:
+        self.function = function
 
-def _errors(function: FunctionNode) -> dict[int, str]:
-    """Messages raised under ``if not check(...)``, by the line of the check."""
-    out: dict[int, str] = {}
-    for node in own_nodes(function):
-        if isinstance(node, ast.If):
-            raised = next((s for s in node.body if isinstance(s, ast.Raise)), None)
-            if raised is not None and isinstance(raised.exc, ast.Call):
-                for line in range(node.test.lineno, (node.test.end_lineno or node.test.lineno) + 1):
-                    out[line] = f"{dotted(raised.exc.func) or 'error'}: {message(raised.exc)}"
-    return out
+    @cached_property
+    def unwrapped(self) -> frozenset[str]:
+        """Local names that the function binds to what ``get_language_model`` gives."""
+        out = set()
+        for node in own_nodes(self.function):
+            if isinstance(node, ast.Assign) and "get_language_model" in ast.dump(node.value):
+                out |= {t.id for t in node.targets if isinstance(t, ast.Name)}
+        return frozenset(out)
+
+    @cached_property
+    def errors(self) -> dict[int, str]:
+        """Messages raised under ``if not check(...)``, by the line of the check."""
+        out: dict[int, str] = {}
+        for node in own_nodes(self.function):
+            if isinstance(node, ast.If):
+                raised = next((s for s in node.body if isinstance(s, ast.Raise)), None)
+                if raised is not None and isinstance(raised.exc, ast.Call):
+                    for line in range(node.test.lineno, (node.test.end_lineno or node.test.lineno) + 1):
+                        out[line] = f"{dotted(raised.exc.func) or 'error'}: {message(raised.exc)}"
+        return out
 
 
 def _read_if(

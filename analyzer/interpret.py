@@ -56,6 +56,8 @@ class Machine:
         self.registry = registry
         self.templates: dict[tuple[object, ...], Value] = {}
         self.globals: dict[tuple[str, str], Value] = {}
+        self.names: dict[tuple[str, str], Value] = {}
+        self.markers: dict[int, tuple[list[tuple[str, Expr | None]], list[Expr]]] = {}
         self.building: list[Instance] = []
         self.constructing: list[tuple[ClassInfo, Arguments]] = []  # the calls whose __new__ runs
         self.stack: list[tuple[object, ...]] = []
@@ -335,6 +337,6 @@ def _join(states: list[dict[str, Value]]) -> dict[str, Value]:
     for state in states:
         for name, value in state.items():
             if name not in out:
-                out[name] = one_of(s[name] for s in states if name in s)
-            del value
+                found = [s[name] for s in states if name in s]
+                out[name] = value if all(other is value for other in found) else one_of(found)
     return out
