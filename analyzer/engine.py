@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Protocol
 
 from analyzer.audit import Audit
+from analyzer.beside import beside
 from analyzer.checkout import Checkout
 from analyzer.checkpoint import Checkpoint
 from analyzer.contracts import Contract, read_contracts
@@ -25,6 +27,8 @@ from analyzer.survey import survey
 
 # The interpreter follows nested calls: deeper than Python's default allows, far below what a stack can hold.
 RECURSION = 5_000
+LARGE = 500
+"""Python files of a package above which a second process takes less time than it costs."""
 
 
 class Checks(Protocol):
@@ -54,9 +58,11 @@ def read_checkout(checkout: Checkout, wanted: Sequence[str] = ()) -> Audit:
     machine = Machine(index, registry)
     files = [path for root in checkout.model_roots for path in checkout.python_files(root)]
     modules = [checkout.module_name(path) for path in files_with(files, WRAPPER_MARKS)]
-    model_set = ModelSet(index, registry, machine, contracts, modules)
-    names = (entry.cls for rows in registry.entries.values() for entry in rows)
-    consumers = find_consumers(checkout, contracts, names)
+    names = frozenset(entry.cls for rows in registry.entries.values() for entry in rows)
+    large = len(checkout.python_files()) > LARGE
+    with beside(partial(find_consumers, checkout, contracts, names), pays=large) as found_beside:
+        model_set = ModelSet(index, registry, machine, contracts, modules)
+        consumers = found_beside()
     diagnostics = {*index.diagnostics, *registry.problems(), *consumers.diagnostics, *checkout.walk_diagnostics}
     return Audit(checkout, index, registry, contracts, consumers, model_set, sorted(diagnostics))
 
