@@ -9,7 +9,7 @@ AUDIT ?=
 TORCH_INDEX ?=
 VERIFY ?=
 
-.PHONY: help setup audit verify test browser lint check docs clean
+.PHONY: help setup audit verify test browser lint check docs bench clean
 
 help:
 	@echo "make audit                audit vLLM $(RELEASE) (RELEASE=x.y.z for another, AUDIT=path for your own tree)"
@@ -19,6 +19,7 @@ help:
 	@echo "make lint                 ruff and mypy"
 	@echo "make docs                 make docs/rules and the README's table of rules from the rules"
 	@echo "make check                lint and test: what CI runs"
+	@echo "make bench                how long it takes, as ratios (needs hyperfine)"
 
 $(BIN)/.ready: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -53,6 +54,9 @@ check: lint test
 
 docs: setup
 	$(BIN)/python scripts/rule_docs.py
+
+bench: setup
+	$(BIN)/python -m scripts.bench.marks --release $(RELEASE)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info

@@ -36,7 +36,7 @@ class Audit:
     model_set: ModelSet
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
-    @property
+    @cached_property
     def models(self) -> list[Model]:
         """All models, in a fixed order."""
         return sorted(self.model_set.models.values(), key=lambda m: (m.cls.path, m.cls.line, m.cls.key))
@@ -46,7 +46,7 @@ class Audit:
         """Models that generate for a user."""
         return (m for m in self.models if m.serves)
 
-    @property
+    @cached_property
     def delegated(self) -> list[Contract]:
         """Contracts that a wrapper has to hand on to its inner model, and that something outside asks for."""
         return [c for c in self.contracts.values() if is_delegated(c) and self.checks(c)]

@@ -17,7 +17,7 @@ from analyzer.binding import bind
 from analyzer.checkpoint import Keys, view
 from analyzer.facts import FunctionFacts
 from analyzer.frames import Frame
-from analyzer.lower import Expr, walk
+from analyzer.lower import Block, Expr, walk
 from analyzer.values import (
     Arguments,
     BuiltinMethod,
@@ -320,16 +320,30 @@ def marker(machine: Machine, context: Expr, frame: Frame) -> list[Mark] | None:
     positional = tuple(evaluate.evaluate(machine, a, frame) for a in context[2])
     env = bind(machine, callee, Arguments(positional, named))
     inner = Frame(callee.module, callee.facts, callee.owner, env, callee.receiver)
-    marks = _collected(callee, env)
-    for nested in walk(callee.facts.body):
-        if nested[0] == "call" and nested[1][0] == "attr" and nested[1][2] == "enter_context" and nested[2]:
-            marks += marker(machine, nested[2][0], inner) or []
+    known = machine.markers.get(id(callee.facts))
+    if known is None:
+        known = machine.markers[id(callee.facts)] = (_collected(callee.facts.body), _entered(callee.facts.body))
+    collected, entered = known
+    marks = []
+    for attribute, given in collected:
+        targets = env.get(given[1]) if given is not None and given[0] == "name" else None
+        marks.append(Mark(callee.receiver, attribute, targets))
+    for nested in entered:
+        marks += marker(machine, nested, inner) or []
     return marks
 
 
-def _collected(callee: Function, env: dict[str, Value]) -> list[Mark]:
+def _entered(body: Block) -> list[Expr]:
+    """The contexts of ``stack.enter_context(...)``."""
+    return [
+        node[2][0]
+        for node in walk(body)
+        if node[0] == "call" and node[1][0] == "attr" and node[1][2] == "enter_context" and node[2]
+    ]
+
+
+def _collected(body: Block) -> list[tuple[str, Expr | None]]:
     """``with collect_children(self, targets=targets) as names: ...`` and then ``self.attribute = names``."""
-    body = callee.facts.body or ()
     collecting = {
         target[1]: context
         for statement in walk(body)
@@ -337,16 +351,14 @@ def _collected(callee: Function, env: dict[str, Value]) -> list[Mark]:
         for context, target in statement[2]
         if target is not None and target[0] == "name" and context[0] == "call"
     }
-    marks = []
+    found: list[tuple[str, Expr | None]] = []
     for statement in walk(body):
         if statement[0] != "assign" or statement[3][0] != "name" or statement[3][1] not in collecting:
             continue
         target = statement[2][0]
-        if target[0] == "attr" and isinstance(callee.receiver, Instance):
-            given = dict(collecting[statement[3][1]][3]).get("targets")
-            targets = env.get(given[1]) if given is not None and given[0] == "name" else None
-            marks.append(Mark(callee.receiver, target[2], targets))
-    return marks
+        if target[0] == "attr":
+            found.append((target[2], dict(collecting[statement[3][1]][3]).get("targets")))
+    return found
 
 
 def apply_marker(machine: Machine, marks: list[Mark]) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Protocol
 
 from analyzer.audit import Audit
+from analyzer.beside import beside
 from analyzer.checkout import Checkout
 from analyzer.checkpoint import Checkpoint
 from analyzer.contracts import Contract, read_contracts
@@ -25,6 +27,8 @@ from analyzer.survey import survey
 
 # The interpreter follows nested calls: deeper than Python's default allows, far below what a stack can hold.
 RECURSION = 5_000
+LARGE = 500
+"""Python files of a package above which a second process takes less time than it costs."""
 
 
 class Checks(Protocol):
@@ -54,9 +58,11 @@ def read_checkout(checkout: Checkout, wanted: Sequence[str] = ()) -> Audit:
     machine = Machine(index, registry)
     files = [path for root in checkout.model_roots for path in checkout.python_files(root)]
     modules = [checkout.module_name(path) for path in files_with(files, WRAPPER_MARKS)]
-    model_set = ModelSet(index, registry, machine, contracts, modules)
-    names = (entry.cls for rows in registry.entries.values() for entry in rows)
-    consumers = find_consumers(checkout, contracts, names)
+    names = frozenset(entry.cls for rows in registry.entries.values() for entry in rows)
+    large = len(checkout.python_files()) > LARGE
+    with beside(partial(find_consumers, checkout, contracts, names), pays=large) as found_beside:
+        model_set = ModelSet(index, registry, machine, contracts, modules)
+        consumers = found_beside()
     diagnostics = {*index.diagnostics, *registry.problems(), *consumers.diagnostics, *checkout.walk_diagnostics}
     return Audit(checkout, index, registry, contracts, consumers, model_set, sorted(diagnostics))
 
@@ -150,7 +156,11 @@ def read_and_judge(
 ) -> tuple[Audit, Report]:
     """As :func:`audit`, with what was read beside the report."""
     read = _without_collection(checkout, contracts)
-    return read, judge(read, rules, contracts)
+    gc.freeze()  # what was read stays: to look through it for garbage again and again would take longer than the rules
+    try:
+        return read, judge(read, rules, contracts)
+    finally:
+        gc.unfreeze()
 
 
 def judge(read: Audit, rules: Iterable[Checks], contracts: Sequence[str] = ()) -> Report:
@@ -161,4 +171,5 @@ def judge(read: Audit, rules: Iterable[Checks], contracts: Sequence[str] = ()) -
         rules, contracts: as for :func:`audit`.
     """
     findings = [f for rule in rules for f in rule.check(read) if not contracts or f.contract in contracts]
+    read.diagnostics = sorted({*read.diagnostics, *read.index.diagnostics})  # bodies are read when they are asked for
     return survey(read, findings)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from analyzer import calls, compare, members, objects
+from analyzer.facts import Binding
 from analyzer.index import ClassInfo, External, FunctionRef, Missing, ModuleRef, Target, ValueRef
 from analyzer.lower import Expr, render
 from analyzer.values import (
@@ -87,14 +88,22 @@ def module_name(machine: Machine, module: str, name: str) -> Value:
     Imports from outside the model folders are not followed: their functions are never interpreted, and reading
     their files would cost most of an audit.
     """
+    known = machine.names.get((module, name))
+    if known is not None:
+        return known
     facts = machine.index.module(module)
     bindings = facts.names.get(name) if facts is not None else None
     if not bindings:
-        if facts is not None and facts.stars:
-            found = machine.index.lookup(module, name)
-            if found:
-                return of_targets(machine, found)
-        return ExternalRef(f"builtins.{name}")
+        found = machine.index.lookup(module, name) if facts is not None and facts.stars else []
+        value = of_targets(machine, found) if found else ExternalRef(f"builtins.{name}")
+    else:
+        value = _bound(machine, module, name, bindings)
+    if isinstance(value, ClassValue | ExternalRef | Function):  # they never change, and do not depend on how far we are
+        machine.names[module, name] = value
+    return value
+
+
+def _bound(machine: Machine, module: str, name: str, bindings: list[Binding]) -> Value:
     values: list[Value] = []
     for binding in bindings:
         if binding.kind == "import":

@@ -1,33 +1,44 @@
 """One file's syntax tree -> its :class:`~analyzer.facts.ModuleFacts`.
 
-Only module level, class bodies and the bodies of methods that can matter are walked.  The standard library's
-``ast`` does the reading: it is the parser of the interpreter itself, gives exact positions, and costs a twelfth
-of a libcst parse; libcst is kept for what it is made for, the rewriting of the files that get a fix.
+Only module level and class bodies are walked; the body of a function is read when it is first asked for.  The
+standard library's ``ast`` does the reading: it is the parser of the interpreter itself, gives exact positions, and
+costs a twelfth of a libcst parse; libcst is kept for what it is made for, the rewriting of the files that get a fix.
 """
 
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
+from collections.abc import Mapping
+from functools import partial
 
 from analyzer import lower
-from analyzer.facts import AttributeFacts, Binding, ClassFacts, FunctionFacts, ModuleFacts, Parameter, Stub
+from analyzer.facts import AttributeFacts, Binding, ClassFacts, Contents, FunctionFacts, ModuleFacts, Parameter, Stub
+from analyzer.findings import Diagnostic
+from analyzer.outline import Body
+from analyzer.source import parse_body
 
-# A method longer than this is kept only if its name says that it shapes the model.
-LONGEST_HELPER = 90
-ALWAYS_KEPT = frozenset({"__init__", "__new__", "__getattr__", "forward"})
 
-
-def extract(tree: ast.Module, *, module: str, path: str, is_package: bool) -> ModuleFacts:
+def extract(
+    tree: ast.Module,
+    bodies: Mapping[int, Body],
+    problems: list[Diagnostic],
+    *,
+    module: str,
+    path: str,
+    is_package: bool,
+) -> ModuleFacts:
     """The facts of one parsed file.
 
     Args:
-        tree: what :func:`analyzer.source.parse` gave.
+        tree, bodies: what :func:`analyzer.source.parse_outline` gave.
+        problems: where to tell of bodies that cannot be read, once they are asked for.
         module: its dotted name.
         path: relative to the checkout's root.
         is_package: True for an ``__init__.py``.
     """
     facts = ModuleFacts(module, path, is_package)
-    _Extractor(facts).run(tree)
+    _Extractor(facts, bodies, problems).run(tree)
     return facts
 
 
@@ -35,8 +46,9 @@ Names = dict[str, list[Binding]]
 
 
 class _Extractor:
-    def __init__(self, facts: ModuleFacts) -> None:
-        self.facts = facts
+    def __init__(self, facts: ModuleFacts, bodies: Mapping[int, Body], problems: list[Diagnostic]) -> None:
+        self.facts, self.bodies, self.problems = facts, bodies, problems
+        self.cut = list(bodies)  # lines, in order
 
     def run(self, tree: ast.Module) -> None:
         self.block(tree.body, self.facts.names, "")
@@ -118,7 +130,7 @@ class _Extractor:
             line=node.lineno,
             column=node.col_offset + 1,
             header_end=max([node.lineno, *(base.end_lineno or 0 for base in [*node.bases, *_values(node)])]),
-            end_line=node.end_lineno or node.lineno,
+            end_line=self._end_line(node),
             bases=tuple(e for e in map(lower.lower, node.bases) if e is not None),
             decorators=tuple(e for e in map(lower.lower, node.decorator_list) if e is not None),
             has_metaclass=any(keyword.arg == "metaclass" for keyword in node.keywords),
@@ -177,20 +189,46 @@ class _Extractor:
     # -- functions ---------------------------------------------------------------------------------
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> FunctionFacts:
-        end = node.end_lineno or node.lineno
-        kept = node.name in ALWAYS_KEPT or end - node.lineno <= LONGEST_HELPER
+        is_async = isinstance(node, ast.AsyncFunctionDef)
+        cut = self.bodies.get(node.lineno)
+        contents: Contents | partial[Contents] = (
+            _contents(node.body, self.facts.package)
+            if cut is None
+            else partial(_read, cut, self.facts.path, self.facts.package, is_async, self.problems)
+        )
         return FunctionFacts(
             name=node.name,
             line=node.lineno,
             column=node.col_offset + 1,
-            end_line=end,
+            end_line=self._end_line(node),
             parameters=_parameters(node.args),
             returns=lower.lower(node.returns),
             decorators=tuple(_decorator(d) for d in node.decorator_list),
-            stub=_stub(node.body),
-            body=lower.block(node.body, self.facts.package) if kept else None,
-            is_async=isinstance(node, ast.AsyncFunctionDef),
+            contents=contents,
+            is_async=is_async,
         )
+
+    def _end_line(self, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+        """The last line of a definition, whose last body may be cut out."""
+        end = node.end_lineno or node.lineno
+        last = bisect_right(self.cut, end) - 1
+        return max(end, self.bodies[self.cut[last]].end_line) if last >= 0 and self.cut[last] >= node.lineno else end
+
+
+def _contents(body: list[ast.stmt], package: str) -> Contents:
+    return _stub(body), lower.block(body, package)
+
+
+def _read(cut: Body, path: str, package: str, is_async: bool, problems: list[Diagnostic]) -> Contents:
+    """The contents of a function whose body was cut out of its file."""
+    body = parse_body(cut, path, is_async=is_async)
+    if not isinstance(body, Diagnostic):
+        try:
+            return _contents(body, package)
+        except RecursionError:
+            body = Diagnostic(path, cut.line, "nested too deeply to be read")
+    problems.append(body)
+    return "", None
 
 
 def _values(node: ast.ClassDef) -> list[ast.expr]:

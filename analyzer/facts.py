@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from analyzer.lower import Block, Expr, render
 
 Stub = Literal["", "returns-none", "raises"]
+Contents: TypeAlias = tuple[Stub, Block | None]
+
+# A method longer than this is kept only if its name says that it shapes the model.
+LONGEST_HELPER = 90
+ALWAYS_KEPT = frozenset({"__init__", "__new__", "__getattr__", "forward"})
 
 
 @dataclass(slots=True)
@@ -26,11 +32,7 @@ class Parameter:
 
 @dataclass(slots=True)
 class FunctionFacts:
-    """A function or method.
-
-    ``body`` is None where it was left out for its size; ``stub`` tells a body of nothing but a docstring,
-    ``...`` or ``pass`` ("returns-none"), or of nothing but ``raise NotImplementedError`` ("raises").
-    """
+    """A function or method; ``contents`` are its stub and body, or what reads them when they are first asked for."""
 
     name: str
     line: int
@@ -39,9 +41,29 @@ class FunctionFacts:
     parameters: tuple[Parameter, ...]
     returns: Expr | None
     decorators: tuple[str, ...]
-    stub: Stub
-    body: Block | None
+    contents: Contents | Callable[[], Contents] = field(repr=False)
     is_async: bool = False
+
+    @property
+    def body(self) -> Block | None:
+        """The statements; None where there are too many, or they cannot be read."""
+        return None if self.too_long else self._read()[1]
+
+    @property
+    def too_long(self) -> bool:
+        """Whether the body is left out for its length."""
+        return self.end_line - self.line > LONGEST_HELPER and self.name not in ALWAYS_KEPT
+
+    @property
+    def stub(self) -> Stub:
+        """Whether the body is nothing but a docstring, ``...`` or ``pass`` ("returns-none"), or nothing but
+        ``raise NotImplementedError`` ("raises")."""
+        return self._read()[0]
+
+    def _read(self) -> Contents:
+        if callable(self.contents):
+            self.contents = self.contents()
+        return self.contents
 
     @property
     def kind(self) -> Literal["instance", "class", "static", "property"]:

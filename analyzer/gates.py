@@ -6,10 +6,11 @@ Found by searching the checkout's bytes for the contracts' own names and reading
 from __future__ import annotations
 
 import ast
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
+from functools import cached_property
 from typing import Literal
 
 from analyzer.checkout import Checkout
@@ -17,7 +18,10 @@ from analyzer.contracts import Contract
 from analyzer.dispatch import AllowList, FunctionNode, NameGate, allow_list, last_line, message, name_gate, own_nodes
 from analyzer.findings import Diagnostic
 from analyzer.lower import dotted
-from analyzer.source import parse, read_source
+from analyzer.source import parse_outline, read_source
+
+NAMES = b"get_model_name"
+"""In a file outside the models: it may dispatch on the names of classes."""
 
 Subject = Literal["outer model", "inner model", "class", "unwrapped"]
 
@@ -68,7 +72,7 @@ def find_consumers(checkout: Checkout, contracts: dict[str, Contract], class_nam
     """
     members = _members(contracts)
     words = {name.encode() for name in members} | {b".model_type\n", b".model_type for"}
-    needles = _needles(words)
+    mentioned, with_names = _any_of(words), _any_of(words | {NAMES})
     names = frozenset(class_names)
     found = Consumers()
     interfaces = checkout.rel(checkout.interfaces_path)
@@ -83,19 +87,20 @@ def find_consumers(checkout: Checkout, contracts: dict[str, Contract], class_nam
             found.diagnostics.append(Diagnostic(rel, 0, f"cannot be read: {error.strerror or error}"))
             continue
         in_models = rel.startswith(roots)
-        dispatches = not in_models and b"get_model_name" in data
-        if not dispatches and not (any(n in data for n in needles) and any(w in data for w in words)):
+        dispatches = not in_models and NAMES in data
+        if in_models:
+            if b"_cls." not in data or not _calls_from_outside(data, members):
+                continue
+        elif not dispatches and not mentioned.search(data):
             continue
-        if in_models and not _calls_from_outside(data, members):
-            continue
+        lines = _lines_with(data, with_names if dispatches else mentioned)
         source = read_source(path, rel)
-        tree = parse(source) if not isinstance(source, Diagnostic) else source
-        if isinstance(tree, Diagnostic):
-            found.diagnostics.append(tree)
+        parsed = parse_outline(source, lines) if not isinstance(source, Diagnostic) else source
+        if isinstance(parsed, Diagnostic):
+            found.diagnostics.append(parsed)
             continue
-        lines = _lines_with(data, [*words, b"get_model_name"] if dispatches else words)
         try:
-            _read(tree, rel, lines, members, contracts, names, found, in_models=in_models)
+            _read(parsed[0], rel, lines, members, contracts, names, found, in_models=in_models)
         except RecursionError:
             found.diagnostics.append(Diagnostic(rel, 0, "nested too deeply to be searched for gates"))
     found.gates.sort(key=lambda g: (g.path, g.line, g.contract, g.member))
@@ -114,33 +119,27 @@ def _members(contracts: dict[str, Contract]) -> dict[str, tuple[str, ...]]:
     return {name: tuple(owners) for name, owners in out.items()}
 
 
-def _needles(words: Iterable[bytes]) -> list[bytes]:
-    """Fewer strings to search for, one of which stands wherever a word does: pairs of parts that words share."""
-    left = set(words)
-    needles: list[bytes] = []
-    while left:
-        pairs: dict[bytes, set[bytes]] = {}
-        for word in left:
-            parts = word.split(b"_")
-            for first, second in pairwise(parts):
-                pairs.setdefault(first + b"_" + second, set()).add(word)
-        best = max(pairs, key=lambda pair: (len(pairs[pair]), len(pair), pair), default=b"")
-        if not best or len(pairs[best]) < 2 or len(best) < 7:
-            break
-        needles.append(best)
-        left -= pairs[best]
-    return [*needles, *sorted(left)]
+def _any_of(words: Iterable[bytes]) -> re.Pattern[bytes]:
+    """What matches wherever one of some words stands, at its first underscore.
+
+    A pattern that starts with one certain character lets :mod:`re` jump from place to place: it takes a third of
+    the time of searching for one word after the other.
+    """
+    parts = ((word, *word.partition(b"_")) for word in sorted(words))
+    rests = [re.escape(rest) + b"(?<=" + re.escape(word) + b")" for word, _, underscore, rest in parts if underscore]
+    plain = [re.escape(word) for word in sorted(words) if b"_" not in word]
+    return re.compile(b"|".join([b"_(?:" + b"|".join(rests) + b")", *plain]))
 
 
-def _lines_with(data: bytes, words: Iterable[bytes]) -> list[int]:
-    """Lines on which any of some words stands: only functions around them are walked."""
-    found = set()
-    for word in words:
-        start = data.find(word)
-        while start >= 0:
-            found.add(data.count(b"\n", 0, start) + 1)
-            start = data.find(word, start + 1)
-    return sorted(found)
+def _lines_with(data: bytes, pattern: re.Pattern[bytes]) -> list[int]:
+    """Lines on which a pattern matches: only functions around them are read."""
+    lines: list[int] = []
+    line, counted = 1, 0
+    for match in pattern.finditer(data):
+        line += data.count(b"\n", counted, match.start())
+        counted = match.start()
+        lines.append(line)
+    return lines
 
 
 def _calls_from_outside(data: bytes, members: dict[str, tuple[str, ...]]) -> bool:
@@ -163,12 +162,10 @@ def _read(
         position = bisect_left(lines, function.lineno)
         if position == len(lines) or lines[position] > (function.end_lineno or function.lineno):
             continue
-        errors = _errors(function)
-        unwrapped = _unwrapped(function)
+        around = _Surroundings(function)
         for node, conditions in _guarded_nodes(function):
             if isinstance(node, ast.Call):
-                needs = _needs(conditions, contracts)
-                _read_call(node, function, path, members, contracts, errors, unwrapped, needs, found, in_models)
+                _read_call(node, around, conditions, path, members, contracts, found, in_models)
             elif isinstance(node, ast.If) and not in_models:
                 _read_if(node, function, path, contracts, names, found)
 
@@ -214,13 +211,11 @@ def _needs(conditions: tuple[ast.expr, ...], contracts: dict[str, Contract]) -> 
 
 def _read_call(
     node: ast.Call,
-    function: FunctionNode,
+    around: _Surroundings,
+    conditions: tuple[ast.expr, ...],
     path: str,
     members: dict[str, tuple[str, ...]],
     contracts: dict[str, Contract],
-    errors: dict[int, str],
-    unwrapped: frozenset[str],
-    needs: frozenset[str],
     found: Consumers,
     in_models: bool,
 ) -> None:
@@ -233,13 +228,14 @@ def _read_call(
     is_method = isinstance(node.func, ast.Attribute)
     if in_models and not (is_method and (dotted(subject) or "").endswith("_cls")):
         return
+    function = around.function
     for owner in members.get(name, ()):
         if (contracts[owner].checker == name) is is_method or function.name == name:
             continue
-        kind = _subject(subject, function, unwrapped)
+        kind = _subject(subject, function, around.unwrapped)
         text = ast.unparse(node)
-        error = errors.get(node.lineno, "")
-        others = tuple(sorted(needs - {owner}))
+        error = around.errors.get(node.lineno, "")
+        others = tuple(sorted(_needs(conditions, contracts) - {owner}))
         passed = tuple(k.arg for k in node.keywords if k.arg is not None)
         found.gates.append(
             Gate(owner, name, path, node.lineno, kind, text, error, function.name, others, len(node.args), passed)
@@ -263,25 +259,32 @@ def _subject(node: ast.expr, function: FunctionNode, unwrapped: frozenset[str]) 
     return "outer model"
 
 
-def _unwrapped(function: FunctionNode) -> frozenset[str]:
-    """Local names that a function binds to what ``get_language_model`` gives."""
-    out = set()
-    for node in own_nodes(function):
-        if isinstance(node, ast.Assign) and "get_language_model" in ast.dump(node.value):
-            out |= {t.id for t in node.targets if isinstance(t, ast.Name)}
-    return frozenset(out)
+class _Surroundings:
+    """What a gate needs to know of the function that it stands in, found out only where there is a gate."""
 
+    def __init__(self, function: FunctionNode) -> None:
+        self.function = function
 
-def _errors(function: FunctionNode) -> dict[int, str]:
-    """Messages raised under ``if not check(...)``, by the line of the check."""
-    out: dict[int, str] = {}
-    for node in own_nodes(function):
-        if isinstance(node, ast.If):
-            raised = next((s for s in node.body if isinstance(s, ast.Raise)), None)
-            if raised is not None and isinstance(raised.exc, ast.Call):
-                for line in range(node.test.lineno, (node.test.end_lineno or node.test.lineno) + 1):
-                    out[line] = f"{dotted(raised.exc.func) or 'error'}: {message(raised.exc)}"
-    return out
+    @cached_property
+    def unwrapped(self) -> frozenset[str]:
+        """Local names that the function binds to what ``get_language_model`` gives."""
+        out = set()
+        for node in own_nodes(self.function):
+            if isinstance(node, ast.Assign) and "get_language_model" in ast.dump(node.value):
+                out |= {t.id for t in node.targets if isinstance(t, ast.Name)}
+        return frozenset(out)
+
+    @cached_property
+    def errors(self) -> dict[int, str]:
+        """Messages raised under ``if not check(...)``, by the line of the check."""
+        out: dict[int, str] = {}
+        for node in own_nodes(self.function):
+            if isinstance(node, ast.If):
+                raised = next((s for s in node.body if isinstance(s, ast.Raise)), None)
+                if raised is not None and isinstance(raised.exc, ast.Call):
+                    for line in range(node.test.lineno, (node.test.end_lineno or node.test.lineno) + 1):
+                        out[line] = f"{dotted(raised.exc.func) or 'error'}: {message(raised.exc)}"
+        return out
 
 
 def _read_if(

@@ -14,7 +14,7 @@ from analyzer.facts import Binding, ClassFacts, FunctionFacts, ModuleFacts
 from analyzer.findings import Diagnostic
 from analyzer.lower import Expr, render, walk
 from analyzer.mro import NoLinearisation, linearise
-from analyzer.source import Source, parse, read_source
+from analyzer.source import Source, parse_outline, read_source
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class ClassInfo:
     """A class of the checkout with its place in the inheritance graph.
 
     ``mro`` holds :class:`ClassInfo`, :class:`External` and :class:`Missing` entries; ``problem`` is why Python
-    would refuse the class, or empty.
+    would refuse the class, or empty; ``members`` is what was found under names so far.
     """
 
     module: ModuleFacts
@@ -68,6 +68,7 @@ class ClassInfo:
     bases: tuple[Target, ...] = ()
     mro: tuple[Target, ...] = ()
     problem: str = ""
+    members: dict[str, object] = field(default_factory=dict, repr=False)
     _own: tuple[tuple[Target, ...], tuple[ClassInfo, ...]] | None = field(default=None, repr=False)
 
     @property
@@ -91,6 +92,7 @@ class ClassInfo:
         """The classes of the checkout in the linearisation."""
         if self._own is None or self._own[0] is not self.mro:
             self._own = (self.mro, tuple(c for c in self.mro if isinstance(c, ClassInfo)))
+            self.members.clear()
         return self._own[1]
 
     @property
@@ -98,7 +100,7 @@ class ClassInfo:
         return tuple(c.reason for c in self.mro if isinstance(c, Missing))
 
     def derives_from(self, other: ClassInfo) -> bool:
-        return other in self.mro
+        return other in self.own_mro
 
     def find_method(self, name: str) -> tuple[ClassInfo, FunctionFacts] | None:
         """The method that attribute access on an instance would find, and the class that defines it."""
@@ -169,12 +171,12 @@ class Index:
         return self._facts(source, name, path.name == "__init__.py")
 
     def _facts(self, source: Source, name: str, is_package: bool) -> ModuleFacts | None:
-        tree = parse(source)
-        if isinstance(tree, Diagnostic):
-            self.diagnostics.append(tree)
+        parsed = parse_outline(source)
+        if isinstance(parsed, Diagnostic):
+            self.diagnostics.append(parsed)
             return None
         try:
-            return extract(tree, module=name, path=source.rel, is_package=is_package)
+            return extract(*parsed, self.diagnostics, module=name, path=source.rel, is_package=is_package)
         except RecursionError:
             self.diagnostics.append(Diagnostic(source.rel, 0, "nested too deeply to be read"))
             return None

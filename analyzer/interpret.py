@@ -56,6 +56,8 @@ class Machine:
         self.registry = registry
         self.templates: dict[tuple[object, ...], Value] = {}
         self.globals: dict[tuple[str, str], Value] = {}
+        self.names: dict[tuple[str, str], Value] = {}
+        self.markers: dict[int, tuple[list[tuple[str, Expr | None]], list[Expr]]] = {}
         self.building: list[Instance] = []
         self.constructing: list[tuple[ClassInfo, Arguments]] = []  # the calls whose __new__ runs
         self.stack: list[tuple[object, ...]] = []
@@ -107,7 +109,8 @@ class Machine:
             self.outcome.unknown.append(f"{facts.name} ({function.module.path}:{facts.line}) {why}")
             if facts.body is None and function.receiver in self.building:
                 assert isinstance(function.receiver, Instance)
-                function.receiver.missing_reason = f"{facts.name} is too long to be followed"
+                state = "is too long to be followed" if facts.too_long else "cannot be read"
+                function.receiver.missing_reason = f"{facts.name} {state}"
             return Opaque(f"{facts.name}()", f"{facts.name} {why}", taint_of(arguments))
         if isinstance(function.receiver, Instance) and function.owner is not None and caller is not None:
             self.outcome.called.append(Called(function.receiver, function.owner, facts, caller.path, line))
@@ -334,6 +337,6 @@ def _join(states: list[dict[str, Value]]) -> dict[str, Value]:
     for state in states:
         for name, value in state.items():
             if name not in out:
-                out[name] = one_of(s[name] for s in states if name in s)
-            del value
+                found = [s[name] for s in states if name in s]
+                out[name] = value if all(other is value for other in found) else one_of(found)
     return out

@@ -158,8 +158,14 @@ def class_member(cls: ClassInfo, name: str, after: ClassInfo | None = None) -> M
         after: start behind this class (``super()``).
     """
     mro = cls.own_mro
-    if after is not None and after in mro:
-        mro = mro[mro.index(after) + 1 :]
+    if after is not None:
+        return _find(mro[mro.index(after) + 1 :] if after in mro else mro, name)
+    if name not in cls.members:
+        cls.members[name] = _find(mro, name)
+    return cls.members[name]  # type: ignore[return-value]
+
+
+def _find(mro: tuple[ClassInfo, ...], name: str) -> Member | None:
     for owner in mro:
         method = owner.facts.methods.get(name)
         if method is not None:

@@ -15,12 +15,13 @@ import stat
 import sys
 import tokenize
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from analyzer.findings import Diagnostic
+from analyzer.outline import Body, outline
 
 MAX_BYTES = 20_000_000
 """Files above this size, in bytes, are not read.  The largest module of vLLM 0.11 to 0.33 has 0.4 MB."""
@@ -115,16 +116,56 @@ def parse(source: Source) -> ast.Module | Diagnostic:
     attributes or subscripts (seen: 100,000 parse, two million overflow the C stack); 3.11 and later raise
     RecursionError, which is a diagnostic here.
     """
+    return _parse(source.text, source.rel)
+
+
+def parse_outline(source: Source, kept: Sequence[int] = ()) -> tuple[ast.Module, dict[int, Body]] | Diagnostic:
+    """Parse a file without the bodies of its functions; whole where they cannot be told apart.
+
+    Args:
+        source: the file.
+        kept: sorted numbers of lines; functions that stand on any of them keep their bodies.
+
+    Returns:
+        The tree, with ``pass`` for each body that was left out, and those bodies by the line of their ``def``;
+        or a diagnostic.  An error inside such a body is met when it is parsed (:func:`parse_body`).
+    """
+    cut = outline(source.text, kept)
+    tree = _parse(cut.text, source.rel) if cut is not None else None
+    if cut is not None and isinstance(tree, ast.Module):
+        return tree, cut.bodies
+    tree = parse(source)
+    return tree if isinstance(tree, Diagnostic) else (tree, {})
+
+
+def parse_body(body: Body, rel: str, *, is_async: bool) -> list[ast.stmt] | Diagnostic:
+    """The statements of a function's body, on the lines and columns where they stand in the file.
+
+    Args:
+        body: as it was cut out.
+        rel: the file's name in reports.
+        is_async: whether the function is a coroutine.
+    """
+    header = "async def f():" if is_async else "def f():"
+    tree = _parse("\n" * (body.line - 1) + header + body.text, rel)
+    if isinstance(tree, Diagnostic):
+        return tree
+    function = tree.body[0]
+    assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+    return function.body
+
+
+def _parse(text: str, rel: str) -> ast.Module | Diagnostic:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(source.text, filename=source.rel)
+            return ast.parse(text, filename=rel)
     except SyntaxError as error:
-        return Diagnostic(source.rel, error.lineno or 0, f"Python {_python()} cannot parse this: {error.msg}")
+        return Diagnostic(rel, error.lineno or 0, f"Python {_python()} cannot parse this: {error.msg}")
     except (RecursionError, MemoryError):
-        return Diagnostic(source.rel, 0, f"nested too deeply for Python {_python()} to parse")
+        return Diagnostic(rel, 0, f"nested too deeply for Python {_python()} to parse")
     except ValueError as error:
-        return Diagnostic(source.rel, 0, f"Python {_python()} cannot parse this: {error}")
+        return Diagnostic(rel, 0, f"Python {_python()} cannot parse this: {error}")
 
 
 def column(source_line: str, utf8_offset: int) -> int:

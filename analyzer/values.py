@@ -292,7 +292,7 @@ def options(value: Value) -> tuple[Value, ...]:
 
 def one_of(values: Iterable[Value]) -> Value:
     """The join of several values, flattened, each once; equal constants count once."""
-    given = list(values)
+    given = values if isinstance(values, list) else list(values)
     if len(given) == 1:  # by far the most frequent case
         return given[0]
     out: list[Value] = []

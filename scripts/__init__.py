@@ -1,0 +1,1 @@
+"""What developers run: measurements, and checks against a vLLM that imports."""

@@ -22,7 +22,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     map(
         frozenset,
         (
-            {"findings", "globs", "lower", "mro", "nearest", "problems", "scan", "toml_lines"},
+            {"beside", "findings", "globs", "lower", "mro", "nearest", "outline", "problems", "scan", "toml_lines"},
             {"facts", "fingerprint", "records", "settings", "source"},
             {"baseline", "checkpoint", "codec", "comments", "extract", "checkout", "changes"},
             {"suppress"},

@@ -171,7 +171,7 @@ def test_the_command_reports_findings_although_a_file_is_broken(form: str, odd: 
         (b"# -*- coding: nonsense -*-\nclass Odd: pass\n", "unknown encoding: nonsense"),
         ("class Odd:\n\tpass\n        x = 1\n", "cannot parse this"),
         (wrapper() + "#" + "x" * (source.MAX_BYTES + 1), "larger than 20 MB"),
-        (wrapper("self.x = " + "(" * 5_000 + "1" + ")" * 5_000), "too many nested parentheses"),
+        (wrapper(before="X = " + "(" * 5_000 + "1" + ")" * 5_000), "too many nested parentheses"),
     ],
     ids=["syntax", "encoding", "nul", "unknown codec", "tabs", "21 MB", "parentheses"],
 )
@@ -181,6 +181,14 @@ def test_a_model_file_that_cannot_be_read_is_told_and_so_is_its_architecture(
     report = odd.write(contents)
     assert [says in message for message in told(report)] == [True]
     assert any("OddForCausalLM cannot be resolved" in message for message in told(report, f"{MODELS}/registry.py"))
+
+
+@pytest.mark.parametrize("build", ["x = = 1", "self.x = " + "(" * 5_000 + "1" + ")" * 5_000, "x = (1"])
+def test_a_method_that_cannot_be_parsed_is_told_and_the_class_is_unknown(build: str, odd: Odd) -> None:
+    report = odd.write(wrapper(build))
+    assert [f"Python {sys.version_info[0]}" in message for message in told(report)] == [True]
+    status = status_of(report)
+    assert (status.verdict, status.reason) == ("unknown", "__init__ cannot be read")
 
 
 @pytest.mark.parametrize(
