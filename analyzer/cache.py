@@ -17,7 +17,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -152,6 +152,37 @@ class Cache:
         if self.unchanged(state):
             self._write(self._path(state, product), _MAGIC + _checksum(body) + b"\n" + body)
             evict(self._results)
+
+    # -- edits that concern nothing ------------------------------------------------------------
+
+    def found(self, state: State, words: Iterable[str], read: Iterable[str]) -> None:
+        """Note what results on a state rest on; see :class:`analyzer.records.SearchRecord`."""
+        if self.unchanged(state):
+            record = {"digest": state.digest, "files": state.files, "words": list(words), "read": list(read)}
+            self._write(self._own / "searched.json", json.dumps(record, separators=(",", ":")).encode())
+
+    def equal(self, state: State) -> State:
+        """The state whose results hold for this one too: an earlier one that differs in nothing that was looked at.
+
+        That is one with the same files, of which those that differ were not looked into and still hold no word
+        that was searched for.  The state itself where there is none.
+        """
+        try:
+            noted = json.loads(self._read(self._own / "searched.json") or b"{}")
+            files, read, words = noted["files"], set(noted["read"]), [word.encode() for word in noted["words"]]
+            if files.keys() != state.files.keys() or not isinstance(noted["digest"], str):
+                return state
+            for rel, content in state.files.items():
+                if files[rel] != content and (rel in read or self._holds(rel, words)):
+                    return state
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return state
+        return State(noted["digest"], state.files, state.statuses)
+
+    def _holds(self, rel: str, words: Iterable[bytes]) -> bool:
+        """Whether a file holds any of some words; one that cannot be read may."""
+        data = self._read(self.checkout.root / rel)
+        return data is None or any(word in data for word in words)
 
     def _path(self, state: State, product: str) -> Path:
         return self._own / f"{state.digest}-{product}"

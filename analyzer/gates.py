@@ -56,6 +56,8 @@ class Consumers:
     allow_lists: list[AllowList] = field(default_factory=list)
     name_gates: list[NameGate] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    words: tuple[str, ...] = ()  # what was searched for
+    read: list[str] = field(default_factory=list)  # files that were looked into
 
     def of(self, contract: str) -> list[Gate]:
         """The gates of one contract, the checks first."""
@@ -74,7 +76,7 @@ def find_consumers(checkout: Checkout, contracts: dict[str, Contract], class_nam
     words = {name.encode() for name in members} | {b".model_type\n", b".model_type for"}
     mentioned, with_names = _any_of(words), _any_of(words | {NAMES})
     names = frozenset(class_names)
-    found = Consumers()
+    found = Consumers(words=tuple(sorted(word.decode() for word in words | {NAMES})))
     interfaces = checkout.rel(checkout.interfaces_path)
     roots = tuple(checkout.rel(root) + "/" for root in checkout.model_roots)
     for path in checkout.python_files(checkout.package):
@@ -93,6 +95,7 @@ def find_consumers(checkout: Checkout, contracts: dict[str, Contract], class_nam
                 continue
         elif not dispatches and not mentioned.search(data):
             continue
+        found.read.append(rel)
         lines = _lines_with(data, with_names if dispatches else mentioned)
         source = read_source(path, rel)
         parsed = parse_outline(source, lines) if not isinstance(source, Diagnostic) else source

@@ -146,6 +146,12 @@ class Index:
         return [m for m in self._modules.values() if m is not None]
 
     @property
+    def paths_read(self) -> set[str]:
+        """The files of all modules that were looked for, those that could not be read too."""
+        found = (self.checkout.find_module(name) for name in self._modules)
+        return {self.checkout.rel(path) for path in found if path is not None}
+
+    @property
     def files_parsed(self) -> int:
         return len(self.modules)
 

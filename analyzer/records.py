@@ -190,6 +190,19 @@ class ModelRecord:
 
 
 @dataclass(frozen=True)
+class SearchRecord:
+    """What of the tree a report rests on: for the rest, only that none of some words stands there.
+
+    Args:
+        words: what the files of the package were searched for.
+        read: files that were looked into; of any other the contents do not matter as long as they hold no word.
+    """
+
+    words: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class TreeRecord:
     """A checkout: the folder that holds the package, absolute, and the version, None where the tree does not tell."""
 
@@ -319,6 +332,7 @@ class Report:
         comments: those of the models' files, and of other files that findings name, which may suppress findings.
         suppressed: findings that comments do suppress; :mod:`analyzer.sift` parts them from the others.
         baseline: what a baseline knows of the findings, where there is one.
+        searched: what of the tree all this rests on.
     """
 
     checkout: TreeRecord
@@ -333,6 +347,7 @@ class Report:
     comments: list[FileComments] = field(default_factory=list)
     suppressed: list[SuppressedRecord] = field(default_factory=list)
     baseline: BaselineRecord | None = None
+    searched: SearchRecord = SearchRecord()
 
     @property
     def failing(self) -> bool:

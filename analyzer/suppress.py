@@ -53,8 +53,8 @@ class Parted:
     uses: tuple[CommentUse, ...]
 
 
-def checkout_comments(checkout: Checkout, findings: Iterable[Finding]) -> list[FileComments]:
-    """The comments of all files of model classes, and of those that findings name.
+def checkout_comments(checkout: Checkout, findings: Iterable[Finding]) -> tuple[list[FileComments], list[str]]:
+    """The comments of all files of model classes, and of those that findings name; and the files that were looked into.
 
     Args:
         checkout: the tree.
@@ -66,7 +66,7 @@ def checkout_comments(checkout: Checkout, findings: Iterable[Finding]) -> list[F
     marked = set(files_with(files.values(), MARKS))
     sources = (read_source(path, rel) for rel, path in sorted(files.items()) if path in marked)
     read = (read_comments(source) for source in sources if isinstance(source, Source))
-    return [file for file in read if file.comments]
+    return [file for file in read if file.comments], sorted(rel for rel, path in files.items() if path in marked)
 
 
 def suppress(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from analyzer import evidence
 from analyzer.audit import Audit
+from analyzer.comments import MARKS
 from analyzer.consumers import consumer_links
 from analyzer.contracts import Contract
 from analyzer.dispatch import NameGate
@@ -13,7 +14,7 @@ from analyzer.findings import Finding, Link, Position
 from analyzer.index import ClassInfo
 from analyzer.inner import Inner
 from analyzer.members import is_protocol
-from analyzer.models import Alternative, Model, Status, is_delegated
+from analyzer.models import WRAPPER_MARKS, Alternative, Model, Status, is_delegated
 from analyzer.records import (
     AllowListRecord,
     ArmRecord,
@@ -25,6 +26,7 @@ from analyzer.records import (
     ModelRecord,
     NameGateRecord,
     Report,
+    SearchRecord,
     StatusRecord,
     TreeRecord,
 )
@@ -40,6 +42,7 @@ def survey(audit: Audit, findings: Sequence[Finding]) -> Report:
         findings: of the rules, in any order.
     """
     checkout = audit.checkout
+    comments, commented = checkout_comments(checkout, findings)
     return Report(
         checkout=TreeRecord(checkout.root, checkout.version),
         files_seen=sum(len(checkout.python_files(root)) for root in checkout.model_roots),
@@ -53,8 +56,19 @@ def survey(audit: Audit, findings: Sequence[Finding]) -> Report:
         ],
         name_gates=[_name_gate(gate) for gate in audit.consumers.name_gates],
         diagnostics=audit.diagnostics,
-        comments=checkout_comments(checkout, findings),
+        comments=comments,
+        searched=_searched(audit, commented),
     )
+
+
+def _searched(audit: Audit, commented: Iterable[str]) -> SearchRecord:
+    """Every search of the tree's bytes, and every file that was looked into."""
+    called, callers = audit.usage.searched
+    marks = {mark.decode() for mark in (*WRAPPER_MARKS, *MARKS)}
+    words = {*audit.consumers.words, *called, *marks}
+    lost = {problem.path for problem in audit.diagnostics}
+    read = {*audit.index.paths_read, *audit.consumers.read, *callers, *commented, *lost}
+    return SearchRecord(tuple(sorted(words)), tuple(sorted(read)))
 
 
 def _at(cls: ClassInfo) -> Position:

@@ -50,6 +50,12 @@ class Usage:
                     self._calls[name].append((rel, data.count(b"\n", 0, start) + 1))
                     start = data.find(needle, start + 1)
 
+    @property
+    def searched(self) -> tuple[set[str], set[str]]:
+        """What was searched for so far, and the files that hold any of it."""
+        hits = {rel for found in self._calls.values() for rel, _ in found}
+        return {f".{name}(" for name in self._calls}, hits
+
     def calls(self, name: str) -> list[tuple[str, int]]:
         """(path, line) of every ``x.name(``."""
         self.search_calls({name})

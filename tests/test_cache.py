@@ -117,6 +117,51 @@ def test_a_change_that_hides_behind_the_same_time_and_size_is_found(kept: Kept) 
     assert kept.report() == fresh(kept.root)
 
 
+HARMLESS: dict[str, Callable[[Path], object]] = {
+    "a comment in a file that nothing looks into": lambda root: append(root / "vllm/v1/__init__.py", "# hello\n"),
+    "other contents": lambda root: (root / "vllm/v1/__init__.py").write_text("def f(:\n"),
+    "a package's own file": lambda root: append(root / "vllm/__init__.py", "y = 2\n"),
+}
+
+
+def append(path: Path, text: str) -> None:
+    path.write_text(path.read_text() + text)
+
+
+@pytest.mark.parametrize("change", HARMLESS.values(), ids=HARMLESS)
+def test_an_edit_that_concerns_nothing_keeps_what_is_known(change: Callable[[Path], object], kept: Kept) -> None:
+    kept.report()
+    change(kept.root)
+    report = kept.report()
+    assert kept.runs == 1
+    assert report == fresh(kept.root)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def gate(model):\n    return supports_eagle3(model.inner)\n",
+        "x = model.set_aux_hidden_state_layers\n",
+        "def f(self):\n    self.get_model_name()\n",
+    ],
+)
+def test_an_edit_that_holds_a_word_that_is_searched_for_is_looked_into(text: str, kept: Kept) -> None:
+    kept.report()
+    append(kept.root / "vllm/v1/__init__.py", text)
+    assert kept.report() == fresh(kept.root)
+    assert kept.runs == 2
+
+
+def test_a_file_that_can_be_read_again_is_no_edit_that_concerns_nothing(kept: Kept) -> None:
+    path = kept.root / "vllm/v1/__init__.py"
+    path.unlink()
+    path.symlink_to(kept.root / "nowhere.py")
+    assert [d.path for d in kept.report().diagnostics] == ["vllm/v1/__init__.py"]
+    path.unlink()
+    path.write_text("")
+    assert kept.report() == fresh(kept.root)
+
+
 def test_touched_files_are_read_and_known_again(kept: Kept) -> None:
     kept.settle()
     kept.report()

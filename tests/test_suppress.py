@@ -157,7 +157,7 @@ def test_which_files_are_searched(tmp_path: Path) -> None:
     checkout = open_checkout(tmp_path)
 
     def found(*findings: Finding, roots: tuple[str, ...] = ()) -> list[str]:
-        return [f.path for f in checkout_comments(checkout.with_model_roots(roots), findings)]
+        return [f.path for f in checkout_comments(checkout.with_model_roots(roots), findings)[0]]
 
     assert found() == [WRAPPERS]
     assert found(finding(1, path="vllm/v1/runner.py")) == [WRAPPERS, "vllm/v1/runner.py"]

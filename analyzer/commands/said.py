@@ -41,7 +41,9 @@ class Said:
     code: int = 0
 
 
-def say(tree: Tree, depends_on: object, make: Callable[[], Said], files: Iterable[Path] = ()) -> Said:
+def say(
+    tree: Tree, depends_on: object, make: Callable[[], Said], files: Iterable[Path] = (), *, of_report: bool = True
+) -> Said:
     """What a run says, from the cache where it is known.
 
     Args:
@@ -49,13 +51,14 @@ def say(tree: Tree, depends_on: object, make: Callable[[], Said], files: Iterabl
         depends_on: everything else that decides, with a ``repr`` that tells it.
         make: for what is not known.
         files: their contents decide too; one that cannot be read counts as none.
+        of_report: see :meth:`analyzer.commands.tree.Tree.known`.
     """
 
     def made() -> bytes:
         said = make()
         return json.dumps([said.texts, said.notes, said.code]).encode()
 
-    texts, notes, code = json.loads(tree.known(_product(tree, depends_on, files), made))
+    texts, notes, code = json.loads(tree.known(_product(tree, depends_on, files), made, of_report=of_report))
     return Said(tuple(texts), tuple(notes), code)
 
 

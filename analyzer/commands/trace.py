@@ -80,7 +80,8 @@ def trace(
         make = partial(_said, tree, name, contract, draft, form, everything, to_file=target is not None)
         files = [_file(Path(name))] if _is_path(name) else []
         files += [_file(draft)] if draft is not None else []
-        said = say(tree, ("trace", name, contract, draft, form, everything, target is None), make, files)
+        depends_on = ("trace", name, contract, draft, form, everything, target is None)
+        said = say(tree, depends_on, make, files, of_report=False)
     deliver(said, target)
     context.exit(said.code)
 

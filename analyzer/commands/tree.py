@@ -93,11 +93,22 @@ class Tree:
         """What the tree holds; None without a cache."""
         return self.cache.state() if self.cache is not None else None
 
-    def known(self, product: str, make: Callable[[], bytes]) -> bytes:
-        """A result that depends on nothing but the tree and ``product``; made where it is not known yet."""
+    def known(self, product: str, make: Callable[[], bytes], *, of_report: bool = True) -> bytes:
+        """A result that depends on nothing but the tree and ``product``; made where it is not known yet.
+
+        Args:
+            product: a name for it.
+            make: makes it.
+            of_report: whether all that it takes from the tree is in the report, so that edits that the report does
+                not depend on do not matter either.
+        """
         if self.cache is None or self.state is None:
             return make()
         found = self.cache.load(self.state, product)
+        if found is None and of_report and (equal := self.cache.equal(self.state)) is not self.state:
+            found = self.cache.load(equal, product)
+            if found is not None:
+                self.cache.store(self.state, product, found)
         if found is None:
             found = make()
             self.cache.store(self.state, product, found)
@@ -116,6 +127,8 @@ class Tree:
 
         def make() -> bytes:
             fresh.append(self._audit())
+            if self.cache is not None and self.state is not None:
+                self.cache.found(self.state, fresh[0].searched.words, fresh[0].searched.read)
             return codec.encode(fresh[0])
 
         if self.cache is None:
