@@ -15,17 +15,18 @@ import json
 import os
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import analyzer
-from analyzer.checkout import Checkout
+
+if TYPE_CHECKING:
+    from analyzer.checkout import Checkout
 
 FORMAT = 1
 LARGEST = 256_000_000
@@ -198,6 +199,8 @@ class Cache:
 
     def _write(self, path: Path, data: bytes) -> None:
         """Put a file in place whole; two runs that do so at once leave one of both."""
+        import tempfile
+
         temporary = ""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,15 +8,12 @@ from __future__ import annotations
 import ast
 import os
 import re
-import shutil
-import subprocess
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from analyzer.findings import Diagnostic
-from analyzer.problems import InputError
+from analyzer.problems import Diagnostic, InputError
 from analyzer.source import Listing, Source, is_file, parse, read_source
 
 PACKAGE = "vllm"
@@ -270,8 +267,13 @@ def read_version(root: Path) -> str | None:
 
 
 def _version_from_git(root: Path) -> str | None:
+    if not (root / ".git").exists():
+        return None
+    import shutil
+    import subprocess
+
     git = shutil.which("git")
-    if git is None or not (root / ".git").exists():
+    if git is None:
         return None
     # The clone is not trusted: its configuration must not make git run or fetch anything.
     guards = ("core.fsmonitor=false", f"core.hooksPath={os.devnull}", "protocol.allow=never")

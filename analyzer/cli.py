@@ -10,18 +10,9 @@ from contextlib import suppress
 import click
 
 import analyzer
-from analyzer.commands.audit import audit
-from analyzer.commands.cache import cache
-from analyzer.commands.config import config
-from analyzer.commands.diff import diff
-from analyzer.commands.explain import explain
 from analyzer.commands.failure import CLEAN, FAILED, INTERRUPTED, Failure, one_line
-from analyzer.commands.fix import fix
-from analyzer.commands.hook import hook
-from analyzer.commands.matrix import matrix
+from analyzer.commands.lazy import LazyGroup
 from analyzer.commands.output import silence_stdout
-from analyzer.commands.trace import trace
-from analyzer.commands.verify import verify
 
 NAME = "vllm-contracts"
 DEBUG = "VLLM_CONTRACTS_DEBUG"
@@ -40,7 +31,24 @@ Start with one of these:
 """
 
 
+SUMMARIES = {
+    "audit": "Report broken contracts in a vLLM tree.",
+    "fix": "Repair what the audit finds.",
+    "trace": "Will it work for my model? The whole chain.",
+    "matrix": "Show every model against the contracts.",
+    "diff": "Tell what changed between two vLLM trees.",
+    "explain": "Explain a rule, or a contract of a tree.",
+    "verify": "Confirm the audit's verdicts by execution, without weights.",
+    "hook": "Judge changed files, for pre-commit.",
+    "config": "Show the settings in force, and where each comes from.",
+    "cache": "Show or clear what earlier runs left.",
+}
+"""The commands, each a module of :mod:`analyzer.commands`, and what each does."""
+
+
 @click.group(
+    cls=LazyGroup,
+    summaries=SUMMARIES,
     invoke_without_command=True,
     epilog=EXAMPLES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -58,18 +66,6 @@ def cli(context: click.Context) -> None:
     if context.invoked_subcommand is None:
         click.echo(context.get_help(), err=True)
         context.exit(FAILED)
-
-
-cli.add_command(audit)
-cli.add_command(fix)
-cli.add_command(matrix)
-cli.add_command(diff)
-cli.add_command(explain)
-cli.add_command(trace)
-cli.add_command(hook)
-cli.add_command(cache)
-cli.add_command(config)
-cli.add_command(verify)
 
 
 def main(args: Sequence[str] | None = None) -> int:

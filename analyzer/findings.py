@@ -6,8 +6,10 @@ the one file that it names; a report prints it without knowing how.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
+
+from analyzer.problems import Diagnostic as Diagnostic
 
 Severity = Literal["error", "warning", "info"]
 Confidence = Literal["certain", "config-dependent", "unresolved"]
@@ -198,15 +200,3 @@ class Finding:
     @property
     def sort_key(self) -> tuple[object, ...]:
         return (self.at.path, self.at.line, self.at.column, self.code, self.contract, self.cls)
-
-
-@dataclass(frozen=True, order=True)
-class Diagnostic:
-    """Something in the input that could not be used; the run goes on without it.
-
-    ``line`` is 0 where no line is meant.
-    """
-
-    path: str
-    line: int
-    message: str = field(compare=True)

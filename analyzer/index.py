@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from analyzer.checkout import Checkout
 from analyzer.extract import extract
 from analyzer.facts import Binding, ClassFacts, FunctionFacts, ModuleFacts
-from analyzer.findings import Diagnostic
 from analyzer.lower import Expr, render, walk
 from analyzer.mro import NoLinearisation, linearise
+from analyzer.problems import Diagnostic
 from analyzer.source import Source, parse_outline, read_source
 
 

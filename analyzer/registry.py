@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from analyzer.findings import Diagnostic
 from analyzer.index import ClassInfo, Index, Missing
 from analyzer.lower import Expr
+from analyzer.problems import Diagnostic
 
 Use = Literal["text", "multimodal", "pooling", "draft", "backend", "other"]
 

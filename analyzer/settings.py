@@ -13,17 +13,18 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from analyzer.findings import SEVERITIES
 from analyzer.nearest import did_you_mean
-from analyzer.toml_lines import Place, TomlError, key_lines, parse_toml
+
+if TYPE_CHECKING:
+    from analyzer.toml_lines import Place
 
 OWN_FILE, SHARED_FILE = "vllm-contracts.toml", "pyproject.toml"
 TABLES = {OWN_FILE: (), SHARED_FILE: ("tool", "vllm-contracts")}
 """Where the settings stand in a file of each name; the first of them wins in a folder."""
 
-FAIL_ON = (*SEVERITIES, "never")
+FAIL_ON = ("error", "warning", "info", "never")
 CACHE_VARIABLE = "VLLM_CONTRACTS_CACHE"
 
 DEFAULT, COMMAND_LINE = "default", "command line"
@@ -166,6 +167,8 @@ def _read_table(file: Path, *, optional: bool) -> _Table | None:
     path = TABLES.get(file.name, ())
     if path and path[-1] not in text:
         return None
+    from analyzer.toml_lines import TomlError, key_lines, parse_toml  # most trees have no settings
+
     try:
         values: Any = parse_toml(text)
     except (TomlError, RecursionError) as error:

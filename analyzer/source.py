@@ -1,7 +1,7 @@
 """Find Python files and read them: names, bytes, encoding, text, syntax tree.
 
 Nothing in a checkout can stop a run.  Whatever is wrong with a file (it is a pipe, it is too large, it does
-not decode, it does not parse) becomes one :class:`~analyzer.findings.Diagnostic`, and the run goes on.
+not decode, it does not parse) becomes one :class:`~analyzer.problems.Diagnostic`, and the run goes on.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from analyzer.findings import Diagnostic
 from analyzer.outline import Body, outline
+from analyzer.problems import Diagnostic
 
 MAX_BYTES = 20_000_000
 """Files above this size, in bytes, are not read.  The largest module of vLLM 0.11 to 0.33 has 0.4 MB."""

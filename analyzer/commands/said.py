@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,7 +78,9 @@ def _product(tree: Tree, depends_on: object, files: Iterable[Path]) -> str:
 def _surroundings() -> tuple[object, ...]:
     """Everything outside of a command's options that the look of a text depends on."""
     out = sys.stdout
-    size = shutil.get_terminal_size() if out is not None and out.isatty() else None
+    size = None
+    with suppress(OSError, AttributeError, ValueError):
+        size = os.get_terminal_size(out.fileno()) if out.isatty() else None
     asked = tuple(os.environ.get(name) for name in _TERMINAL)
     return str(Path.cwd()), asked, size, getattr(out, "encoding", None), sys.platform
 

@@ -284,3 +284,9 @@ def test_any_encoding_will_do(tmp_path: Path, encoding: str, form: str) -> None:
     assert (done.returncode, done.stderr) == (1, b"")
     assert b"VC001" in done.stdout
     assert "\\u6a21VL" in done.stdout.decode(encoding)
+
+
+def test_the_summaries_are_those_of_the_commands() -> None:
+    context = cli.cli.make_context("vllm-contracts", ["audit"], resilient_parsing=True)
+    commands = {name: cli.cli.get_command(context, name) for name in cli.cli.list_commands(context)}
+    assert {name: command.short_help for name, command in commands.items() if command} == cli.SUMMARIES
