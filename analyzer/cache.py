@@ -56,6 +56,81 @@ class State:
     statuses: dict[str, Status] = field(repr=False, compare=False)
 
 
+class Store:
+    """Files of the cache: each in place whole, or not at all.
+
+    Args:
+        folder: of the cache; made when something is stored.
+        warn: told once, in one line, if results cannot be kept.
+    """
+
+    def __init__(self, folder: Path, warn: Callable[[str], None]) -> None:
+        self.results = folder / _FOLDER
+        self._warn, self._warned = warn, False
+
+    @staticmethod
+    def read(path: Path) -> bytes | None:
+        """The contents of a file; None where it cannot be read."""
+        try:
+            return path.read_bytes()
+        except OSError:
+            return None
+
+    def write(self, path: Path, data: bytes) -> None:
+        """Put a file in place; two runs that do so at once leave what one of them wrote."""
+        import tempfile
+
+        temporary = ""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor, temporary = tempfile.mkstemp(prefix=".", dir=path.parent)
+            with open(descriptor, "wb") as stream:
+                stream.write(data)
+            os.replace(temporary, path)
+        except OSError as error:
+            with suppress(OSError):
+                if temporary:
+                    os.unlink(temporary)
+            if not self._warned:
+                self._warned = True
+                self._warn(f"results cannot be kept in {path.parent}: {error.strerror or error}")
+
+    def load(self, path: Path) -> bytes | None:
+        """A result; None where there is none, or it is damaged."""
+        head, _, body = (self.read(path) or b"").partition(b"\n")
+        if head != _MAGIC + _checksum(body):
+            return None
+        with suppress(OSError):
+            os.utime(path)  # used now: the last to go
+        return body
+
+    def keep(self, path: Path, body: bytes) -> None:
+        """Keep a result, and let the oldest go."""
+        self.write(path, _MAGIC + _checksum(body) + b"\n" + body)
+        evict(self.results)
+
+
+class ToolCache:
+    """Results that depend on nothing but this tool: what it says of itself.
+
+    Args:
+        folder, warn: see :class:`Store`.
+    """
+
+    def __init__(self, folder: Path, warn: Callable[[str], None]) -> None:
+        self._store = Store(folder, warn)
+
+    def known(self, product: str, make: Callable[[], bytes]) -> bytes:
+        """A result; made where it is not known yet."""
+        key = f"{_tool()} {FORMAT} {sys.version_info[0]}.{sys.version_info[1]} {product}"
+        path = self._store.results / "tool" / hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
+        found = self._store.load(path)
+        if found is None:
+            found = make()
+            self._store.keep(path, found)
+        return found
+
+
 class Cache:
     """The results of one checkout.
 
@@ -66,12 +141,11 @@ class Cache:
     """
 
     def __init__(self, folder: Path, checkout: Checkout, warn: Callable[[str], None]) -> None:
-        self.checkout, self._warn, self._warned = checkout, warn, False
+        self.checkout, self._store = checkout, Store(folder, warn)
         place = os.path.realpath(checkout.root)
         self._name = hashlib.blake2b(os.fsencode(place), digest_size=12).hexdigest()
         self._root = os.fspath(checkout.root)
-        self._results = folder / _FOLDER
-        self._own = self._results / self._name
+        self._own = self._store.results / self._name
         roots = [checkout.rel(root) for root in checkout.extra_model_roots]
         self._key = f"{self._name} {_tool()} {FORMAT} {sys.version_info[0]}.{sys.version_info[1]} {roots}"
 
@@ -99,7 +173,7 @@ class Cache:
         rows = {rel: [*_settled(statuses[rel], looked), files[rel]] for rel in listed}
         if rows != known.files or folders != known.folders:
             record = {"format": FORMAT, "folders": _aged(folders, looked), "files": rows}
-            self._write(self._own / "files.json", json.dumps(record, separators=(",", ":")).encode())
+            self._store.write(self._own / "files.json", json.dumps(record, separators=(",", ":")).encode())
         return state
 
     def unchanged(self, state: State) -> bool:
@@ -117,7 +191,7 @@ class Cache:
         return {rel: _changed_at(f"{self._root}/{rel}") for rel in names}, files
 
     def _known_files(self) -> _Known:
-        data = self._read(self._own / "files.json")
+        data = self._store.read(self._own / "files.json")
         try:
             record = json.loads(data or b"{}")
             if record.get("format") == FORMAT:
@@ -137,22 +211,12 @@ class Cache:
             state: of :meth:`state`.
             product: a short name in ASCII letters, digits and hyphens.
         """
-        path = self._path(state, product)
-        data = self._read(path)
-        if data is None:
-            return None
-        head, _, body = data.partition(b"\n")
-        if head != _MAGIC + _checksum(body):
-            return None
-        with suppress(OSError):
-            os.utime(path)  # used now: the last to go
-        return body
+        return self._store.load(self._path(state, product))
 
     def store(self, state: State, product: str, body: bytes) -> None:
         """Keep a result; does nothing where the tree changed since ``state`` was taken."""
         if self.unchanged(state):
-            self._write(self._path(state, product), _MAGIC + _checksum(body) + b"\n" + body)
-            evict(self._results)
+            self._store.keep(self._path(state, product), body)
 
     # -- edits that concern nothing ------------------------------------------------------------
 
@@ -160,7 +224,7 @@ class Cache:
         """Note what results on a state rest on; see :class:`analyzer.records.SearchRecord`."""
         if self.unchanged(state):
             record = {"digest": state.digest, "files": state.files, "words": list(words), "read": list(read)}
-            self._write(self._own / "searched.json", json.dumps(record, separators=(",", ":")).encode())
+            self._store.write(self._own / "searched.json", json.dumps(record, separators=(",", ":")).encode())
 
     def equal(self, state: State) -> State:
         """The state whose results hold for this one too: an earlier one that differs in nothing that was looked at.
@@ -169,7 +233,7 @@ class Cache:
         that was searched for.  The state itself where there is none.
         """
         try:
-            noted = json.loads(self._read(self._own / "searched.json") or b"{}")
+            noted = json.loads(self._store.read(self._own / "searched.json") or b"{}")
             files, read, words = noted["files"], set(noted["read"]), [word.encode() for word in noted["words"]]
             if files.keys() != state.files.keys() or not isinstance(noted["digest"], str):
                 return state
@@ -182,39 +246,11 @@ class Cache:
 
     def _holds(self, rel: str, words: Iterable[bytes]) -> bool:
         """Whether a file holds any of some words; one that cannot be read may."""
-        data = self._read(self.checkout.root / rel)
+        data = self._store.read(self.checkout.root / rel)
         return data is None or any(word in data for word in words)
 
     def _path(self, state: State, product: str) -> Path:
         return self._own / f"{state.digest}-{product}"
-
-    # -- files ---------------------------------------------------------------------------------
-
-    @staticmethod
-    def _read(path: Path) -> bytes | None:
-        try:
-            return path.read_bytes()
-        except OSError:
-            return None
-
-    def _write(self, path: Path, data: bytes) -> None:
-        """Put a file in place whole; two runs that do so at once leave one of both."""
-        import tempfile
-
-        temporary = ""
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(prefix=".", dir=path.parent)
-            with open(descriptor, "wb") as stream:
-                stream.write(data)
-            os.replace(temporary, path)
-        except OSError as error:
-            with suppress(OSError):
-                if temporary:
-                    os.unlink(temporary)
-            if not self._warned:
-                self._warned = True
-                self._warn(f"results cannot be kept in {path.parent}: {error.strerror or error}")
 
 
 @dataclass

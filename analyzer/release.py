@@ -25,8 +25,6 @@ from pathlib import Path
 from threading import Thread
 from typing import IO, TypeAlias
 
-import platformdirs
-
 from analyzer.checkout import PACKAGE
 from analyzer.problems import InputError
 from analyzer.source import is_file
@@ -76,15 +74,6 @@ _TEMPORARY = ".fetch-"
 
 class ReleaseError(InputError):
     """A release cannot be had; the message is one line for the user."""
-
-
-def default_cache_dir() -> Path:
-    """The folder for everything that can be fetched or computed again.
-
-    ``VLLM_CONTRACTS_CACHE`` if it is set and not empty, else the platform's place for caches.
-    """
-    chosen = os.environ.get("VLLM_CONTRACTS_CACHE")
-    return Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("vllm-contracts")
 
 
 def fetch_release(version: str, *, cache_dir: Path, progress: Progress | None = None) -> Path:

@@ -17,7 +17,7 @@ import venv
 from collections.abc import Sequence
 from pathlib import Path
 
-from analyzer.release import default_cache_dir
+from analyzer.folders import default_cache_dir
 
 READY = ".vllm-contracts-ready"
 

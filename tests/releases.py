@@ -7,8 +7,9 @@ from functools import cache, lru_cache
 from analyzer.audit import Audit
 from analyzer.checkout import Checkout, open_checkout
 from analyzer.engine import judge, read_checkout
+from analyzer.folders import default_cache_dir
 from analyzer.records import Report
-from analyzer.release import default_cache_dir, fetch_release
+from analyzer.release import fetch_release
 from rules import all_rules
 
 

@@ -22,7 +22,8 @@ import pytest
 
 from analyzer import release
 from analyzer.checkout import open_checkout
-from analyzer.release import ReleaseError, default_cache_dir, fetch_release
+from analyzer.folders import default_cache_dir
+from analyzer.release import ReleaseError, fetch_release
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="uses scripts as programs, file locks, signals")
 TAG = "cp38-abi3-manylinux_2_31_x86_64"

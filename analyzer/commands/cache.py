@@ -43,6 +43,6 @@ def clear(cache_dir: Path | None) -> None:
 
 
 def _folder(cache_dir: Path | None) -> Path:
-    from analyzer.release import default_cache_dir
+    from analyzer.folders import default_cache_dir
 
     return cache_dir if cache_dir is not None else default_cache_dir()

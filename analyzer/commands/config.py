@@ -67,7 +67,7 @@ def _shown(key: str, value: Any) -> str:
         shown = ", ".join(f"{json.dumps(glob)} = {json.dumps(codes)}" for glob, codes in value)
         return f"{{ {shown} }}" if shown else "{}"
     if key == "cache-dir" and value is None:
-        from analyzer.release import default_cache_dir
+        from analyzer.folders import default_cache_dir
 
         value = default_cache_dir()
     if key in ("select", "contracts") and not value:

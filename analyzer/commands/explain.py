@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from analyzer.commands import output
-from analyzer.commands.diff import check_contract, named_tree
-from analyzer.commands.judging import tree_with_settings
-from analyzer.commands.options import Given
-from analyzer.commands.selection import find_rule
+from analyzer.commands.said import say_of_tool
+from analyzer.commands.selection import find_code
 from analyzer.commands.tree import Tree, cache_options, failing_in_one_line
 
 if TYPE_CHECKING:
@@ -77,8 +76,9 @@ def explain(
     if contract is None:
         if release is not None or since is not None:
             raise click.UsageError("--release and --since go with --contract")
-        rules = [find_rule(what)] if what is not None else None
-        output.write_out(_rules(rules, form))
+        code = find_code(what) if what is not None else None
+        make = partial(_rules, code, form)
+        output.write_out(say_of_tool(("explain", code, form), make, no_cache=no_cache, cache_dir=cache_dir))
         return
     if contract != ALL and not contract.isidentifier() and what is None:  # a path, and no name
         contract, what = ALL, contract
@@ -86,6 +86,10 @@ def explain(
         raise click.UsageError("give one of PATH and --release")
     if since is not None and contract == ALL:
         raise click.UsageError("--since goes with --contract NAME")
+    from analyzer.commands.diff import named_tree
+    from analyzer.commands.judging import tree_with_settings
+    from analyzer.commands.options import Given
+
     with failing_in_one_line():
         if what is not None:
             tree, _ = named_tree(what, "PATH", no_cache=no_cache, cache_dir=cache_dir)
@@ -108,15 +112,15 @@ def _laid_out(blocks: Iterable[Block], form: str) -> str:
 # -- rules -----------------------------------------------------------------------------------------
 
 
-def _rules(rules: list[Rule] | None, form: str) -> str:
+def _rules(code: str | None, form: str) -> str:
     """One rule, or the list of all."""
     from analyzer.report import rule_page
     from rules import all_rules
 
-    pages = [page_of(rule) for rule in rules or all_rules()]
+    pages = [page_of(rule) for rule in all_rules() if code in (None, rule.code)]
     if form == "json":
         return rule_page.to_json(pages)
-    return _laid_out(rule_page.rule_blocks(pages[0]) if rules else rule_page.list_blocks(pages), form)
+    return _laid_out(rule_page.rule_blocks(pages[0]) if code else rule_page.list_blocks(pages), form)
 
 
 def page_of(rule: Rule) -> RulePage:
@@ -152,6 +156,8 @@ def _contracts(tree: Tree, name: str, older: Tree | None, form: str) -> str:
 
     report = tree.report()
     if name != ALL:
+        from analyzer.commands.diff import check_contract
+
         check_contract(name, report)
     wanted = [c for c in report.contracts if name in (ALL, c.name)]
     codes = [rule.code for rule in all_rules() if rule.of_generations]

@@ -62,6 +62,26 @@ def say(
     return Said(tuple(texts), tuple(notes), code)
 
 
+def say_of_tool(
+    depends_on: object, make: Callable[[], str], *, no_cache: bool = False, cache_dir: Path | None = None
+) -> str:
+    """What a run says that is about no tree.
+
+    Args:
+        depends_on, make: as for :func:`say`.
+        no_cache, cache_dir: the options of the same names.
+    """
+    if no_cache:
+        return make()
+    from analyzer.cache import ToolCache
+    from analyzer.commands.tree import cache_folder_of, warn
+
+    cache = ToolCache(cache_folder_of(cache_dir), warn)
+    return cache.known(repr((depends_on, _surroundings())), lambda: make().encode("utf-8", "surrogatepass")).decode(
+        "utf-8", "surrogatepass"
+    )
+
+
 def _product(tree: Tree, depends_on: object, files: Iterable[Path]) -> str:
     checkout = tree.checkout
     told = repr((depends_on, _surroundings(), checkout.version, str(checkout.root)))

@@ -60,7 +60,7 @@ def open_tree(
         from analyzer.release import fetch_release
 
         with fetching(release) as progress:
-            path = fetch_release(release, cache_dir=_folder(cache_dir), progress=progress)
+            path = fetch_release(release, cache_dir=cache_folder_of(cache_dir), progress=progress)
     if path is None:
         from analyzer.installed import find_installed
 
@@ -68,10 +68,11 @@ def open_tree(
     return open_checkout(path)
 
 
-def _folder(cache_dir: Path | None) -> Path:
+def cache_folder_of(cache_dir: Path | None) -> Path:
+    """The folder of the cache: the one that is given, or the usual one."""
     if cache_dir is not None:
         return cache_dir
-    from analyzer.release import default_cache_dir
+    from analyzer.folders import default_cache_dir
 
     return default_cache_dir()
 
@@ -161,8 +162,9 @@ def tree_of(checkout: Checkout, *, no_cache: bool = False, cache_dir: Path | Non
         return Tree(checkout, None)
     from analyzer.cache import Cache
 
-    return Tree(checkout, Cache(_folder(cache_dir), checkout, _warn))
+    return Tree(checkout, Cache(cache_folder_of(cache_dir), checkout, warn))
 
 
-def _warn(message: str) -> None:
+def warn(message: str) -> None:
+    """A warning in one line on standard error."""
     click.echo(f"warning: {one_line(message)}", err=True)

@@ -18,7 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from analyzer.release import default_cache_dir, fetch_release
+from analyzer.folders import default_cache_dir
+from analyzer.release import fetch_release
 from scripts.bench.measure import Command, Kind, Rounds, extra, machine, measure, peak_megabytes, python, ratio
 
 MODELS = Path("vllm/model_executor/models")

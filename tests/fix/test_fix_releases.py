@@ -13,7 +13,8 @@ import pytest
 
 from analyzer.findings import AddBase, AddImport, AddMethods, Fix
 from analyzer.fix import Plan, plan_fixes, render_diff, write_plan
-from analyzer.release import default_cache_dir, fetch_release
+from analyzer.folders import default_cache_dir
+from analyzer.release import fetch_release
 from tests.fix.fixing import GETTER, INTERFACES, SETTER
 
 pytestmark = pytest.mark.release
