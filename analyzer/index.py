@@ -373,7 +373,7 @@ class Index:
             bound = given.names[target.name][-1].target if given is not None else None
             if isinstance(bound, tuple) and bound[0] == "call" and bound[2]:
                 return self._base(ClassInfo(given, info.facts), bound[2][0])  # type: ignore[arg-type]
-        if isinstance(target, ValueRef | FunctionRef | ModuleRef):
+        if isinstance(target, (ValueRef, FunctionRef, ModuleRef)):
             return Missing(f"base {render(expr)} of {info.key} is computed")
         return target
 
