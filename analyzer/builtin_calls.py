@@ -79,7 +79,7 @@ def _of_external(value: Value, cls: ExternalRef) -> bool | None:
     if cls.name == "builtins.type":
         if isinstance(value, ClassValue):
             return True
-        return False if isinstance(value, Instance | Const | Collection) else None
+        return False if isinstance(value, (Instance, Const, Collection)) else None
     if isinstance(value, Instance):
         if any(isinstance(c, External) and c.name == cls.name for c in value.cls.mro):
             return True
@@ -134,9 +134,9 @@ def _setattr(machine: Machine, arguments: Arguments, frame: Frame, line: int) ->
 def _callable(machine: Machine, arguments: Arguments, frame: Frame, line: int) -> Value | None:
     seen: set[bool | None] = set()
     for option in options(arguments.positional[0]) if arguments.positional else ():
-        if isinstance(option, Function | ClassValue | BuiltinMethod | Partial):
+        if isinstance(option, (Function, ClassValue, BuiltinMethod, Partial)):
             seen.add(True)
-        elif isinstance(option, Const | Collection | Table):
+        elif isinstance(option, (Const, Collection, Table)):
             seen.add(False)
         elif isinstance(option, Instance):
             seen.add(members.is_torch_module(option.cls) or None)
@@ -156,7 +156,7 @@ def _len(machine: Machine, arguments: Arguments, frame: Frame, line: int) -> Val
     value = arguments.positional[0] if arguments.positional else None
     if isinstance(value, Collection) and value.complete:
         return Const(len(value.items), value.deep_taint)
-    if isinstance(value, Sized | Collection) and value.length is not None:
+    if isinstance(value, (Sized, Collection)) and value.length is not None:
         return Const(value.length, value.taint)
     if isinstance(value, Instance) and machine.strict and not _may_have_len(value):
         raise machine.fail("TypeError", f"object of type {value.cls.name!r} has no len()", frame, line)

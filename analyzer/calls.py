@@ -99,7 +99,7 @@ def call(
         return call(machine, callee.func, merged, frame, line, site)
     if machine.strict and taint_of(arguments):
         machine.outcome.unknown.append(f"the call at {frame.path}:{line} could not be followed")
-    text = callee.text if isinstance(callee, Opaque | ChosenModel) else ""
+    text = callee.text if isinstance(callee, (Opaque, ChosenModel)) else ""
     reason = callee.reason if isinstance(callee, Opaque) else ""
     return Opaque(f"{text}(…)", reason, taint_of([callee, *arguments]))
 
@@ -217,7 +217,7 @@ def _keys(machine: Machine, arguments: Arguments) -> Keys | None:
         return None
     config, given = arguments.get("hf_config"), arguments.get("vllm_config", 0)
     asked = given if config is None or (isinstance(config, Const) and config.value is None) else config
-    keys = machine.checkpoint.keys_of(asked.text) if isinstance(asked, Opaque | ConfigView) else None
+    keys = machine.checkpoint.keys_of(asked.text) if isinstance(asked, (Opaque, ConfigView)) else None
     return machine.checkpoint.part(keys) if keys else keys
 
 
@@ -369,7 +369,7 @@ def apply_marker(machine: Machine, marks: list[Mark]) -> None:
             names = [
                 name
                 for name, value in instance.attrs.items()
-                if name not in mark.before and not isinstance(value, Const | Collection)
+                if name not in mark.before and not isinstance(value, (Const, Collection))
             ]
         else:
             names = _descendants(machine, instance, mark.targets, (), 0)

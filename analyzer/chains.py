@@ -200,7 +200,7 @@ class Follower:
         bound: Value = function
         if facts.kind == "property":
             bound = self.machine.run(bound, Arguments()).value
-            if isinstance(bound, Const | Collection):
+            if isinstance(bound, (Const, Collection)):
                 result.how, result.reason = "refuses", "TypeError: it is a property whose value cannot be called"
                 return result
         return self._judge(result, self.machine.run(bound, Arguments(given)), configures(method))

@@ -90,7 +90,7 @@ def _adopt(machine: Machine, instance: Instance, template: Instance) -> None:
         return twins[id(value)]
 
     for name, value in template.attrs.items():
-        if isinstance(value, Instance | OneOf):
+        if isinstance(value, (Instance, OneOf)):
             instance.attrs[name] = one_of(twin(option) for option in options(value))
         else:
             instance.attrs[name] = _rebound(value, template, instance)

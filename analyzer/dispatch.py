@@ -54,7 +54,7 @@ def own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
     while todo:
         node = todo.pop()
         yield node
-        if not isinstance(node, FunctionNode | ast.ClassDef):
+        if not isinstance(node, (FunctionNode, ast.ClassDef)):
             todo.extend(ast.iter_child_nodes(node))
 
 
@@ -90,7 +90,7 @@ def allow_list(node: ast.If, function: FunctionNode, path: str, contracts: dict[
 
 def _list_named(function: FunctionNode, name: str) -> ast.List | ast.Tuple | ast.Set | None:
     for node in own_nodes(function):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.List | ast.Tuple | ast.Set):
+        if isinstance(node, ast.Assign) and isinstance(node.value, (ast.List, ast.Tuple, ast.Set)):
             if any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
                 return node.value
     return None
@@ -133,7 +133,7 @@ def _compared(test: ast.expr) -> tuple[str, ...]:
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return ()
     right = test.comparators[0]
-    items = right.elts if isinstance(right, ast.List | ast.Tuple | ast.Set) else [right]
+    items = right.elts if isinstance(right, (ast.List, ast.Tuple, ast.Set)) else [right]
     return tuple(e.value for e in items if isinstance(e, ast.Constant) and isinstance(e.value, str))
 
 

@@ -63,7 +63,7 @@ def truth(value: Value) -> bool | None:
         if value.items:
             return True
         return False if value.complete and not value.taint else None
-    if isinstance(value, Instance | ClassValue | Function | ModuleValue | ChosenModel):
+    if isinstance(value, (Instance, ClassValue, Function, ModuleValue, ChosenModel)):
         return True
     if isinstance(value, OneOf):
         seen = {truth(option) for option in value.options}
@@ -98,7 +98,7 @@ def module_name(machine: Machine, module: str, name: str) -> Value:
         value = of_targets(machine, found) if found else ExternalRef(f"builtins.{name}")
     else:
         value = _bound(machine, module, name, bindings)
-    if isinstance(value, ClassValue | ExternalRef | Function):  # they never change, and do not depend on how far we are
+    if isinstance(value, (ClassValue, ExternalRef, Function)):  # they never change, and do not depend on how far we are
         machine.names[module, name] = value
     return value
 
@@ -232,7 +232,7 @@ def _call(machine: Machine, expr: Expr, frame: Frame) -> Value:
 def _sub(machine: Machine, expr: Expr, frame: Frame) -> Value:
     base = evaluate(machine, expr[1], frame)
     index = evaluate(machine, expr[2], frame)
-    if isinstance(base, ClassValue | ExternalRef):
+    if isinstance(base, (ClassValue, ExternalRef)):
         return base
     return subscript(base, index)
 
@@ -257,7 +257,7 @@ def subscript(base: Value, index: Value) -> Value:
 
 
 def _text(value: Value) -> str:
-    return value.text if isinstance(value, Opaque | ChosenModel) else ""
+    return value.text if isinstance(value, (Opaque, ChosenModel)) else ""
 
 
 def _seq(machine: Machine, expr: Expr, frame: Frame) -> Value:
@@ -370,7 +370,7 @@ def _bin(machine: Machine, expr: Expr, frame: Frame) -> Value:
         result = Collection(one.kind, [*one.items, *two.items], complete=one.complete and two.complete)
         result.taint = one.taint | two.taint
         return result
-    if op == "BitOr" and isinstance(one, ClassValue | ExternalRef) and isinstance(two, ClassValue | ExternalRef):
+    if op == "BitOr" and isinstance(one, (ClassValue, ExternalRef)) and isinstance(two, (ClassValue, ExternalRef)):
         return Collection("tuple", [one, two])
     number = compare.calculate(op, one, two)
     return Opaque("", taint=taint_of([one, two])) if number is None else number

@@ -56,12 +56,12 @@ class _Extractor:
     def block(self, statements: list[ast.stmt], names: Names, arm: str) -> None:
         """Bind what ``statements`` bind, as they would run one after another."""
         for node in statements:
-            if isinstance(node, ast.Import | ast.ImportFrom):
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self._import(node, names, arm)
             elif isinstance(node, ast.ClassDef):
                 index = self._class(node, "")
                 self._bind(names, node.name, Binding("class", index, node.lineno, arm))
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 function = self._function(node)
                 if not any(d.rpartition(".")[2] == "overload" for d in function.decorators):
                     self.facts.functions[node.name] = function
@@ -79,7 +79,7 @@ class _Extractor:
                 self._if(node, names, arm)
             elif isinstance(node, ast.Try) or type(node).__name__ == "TryStar":
                 self._try(node, names, arm)
-            elif isinstance(node, ast.With | ast.For | ast.While):
+            elif isinstance(node, (ast.With, ast.For, ast.While)):
                 self.block(node.body, names, arm)
 
     def _bind(self, names: Names, name: str, binding: Binding) -> None:
@@ -142,7 +142,7 @@ class _Extractor:
 
     def _class_body(self, statements: list[ast.stmt], facts: ClassFacts) -> None:
         for node in statements:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 self._method(node, facts)
             elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
                 self._attribute(facts, node.target.id, node, node.value, node.annotation)
@@ -158,7 +158,7 @@ class _Extractor:
                     self._class_body(node.body, facts)
                 if static is not False:
                     self._class_body(node.orelse, facts)
-            elif isinstance(node, ast.Try | ast.With):
+            elif isinstance(node, (ast.Try, ast.With)):
                 self._class_body(node.body, facts)
 
     def _method(self, node: ast.FunctionDef | ast.AsyncFunctionDef, facts: ClassFacts) -> None:

@@ -190,7 +190,7 @@ def _guarded_nodes(function: FunctionNode) -> Iterator[tuple[ast.AST, tuple[ast.
     while todo:
         node, conditions = todo.pop()
         yield node, conditions
-        if isinstance(node, FunctionNode | ast.ClassDef):
+        if isinstance(node, (FunctionNode, ast.ClassDef)):
             continue
         for name, value in ast.iter_fields(node):
             under = (*conditions, node.test) if isinstance(node, ast.If) and name == "body" else conditions
@@ -206,7 +206,7 @@ def _needs(conditions: tuple[ast.expr, ...], contracts: dict[str, Contract]) -> 
     words = set()
     for condition in conditions:
         for node in ast.walk(condition):
-            if isinstance(node, ast.Name | ast.Attribute):
+            if isinstance(node, (ast.Name, ast.Attribute)):
                 words.add(node.id if isinstance(node, ast.Name) else node.attr)
     flags = {word.replace("uses_", "supports_", 1) for word in words}
     return frozenset(c.name for c in contracts.values() if c.checker in words or flags & set(c.members))

@@ -391,7 +391,7 @@ class Index:
         made = self._made_from(target)
         if made is not None:
             return self._base(ClassInfo(made[0], info.facts), made[1])
-        if isinstance(target, ValueRef | FunctionRef | ModuleRef):
+        if isinstance(target, (ValueRef, FunctionRef, ModuleRef)):
             return Missing(f"base {render(expr)} of {info.key} is computed")
         return target
 

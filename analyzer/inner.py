@@ -163,7 +163,7 @@ def _announced(machine: Machine, root: Instance) -> dict[str, Value]:
     if member is None or not hasattr(member[1], "body"):
         return {}
     given = _run(machine, root, "get_language_model")
-    named = [o for o in options(given) if isinstance(o, Instance | ChosenModel) and o is not root]
+    named = [o for o in options(given) if isinstance(o, (Instance, ChosenModel)) and o is not root]
     trails = {o.trail for o in named if isinstance(o, Instance)}
     if len(trails) == 1 and (trail := trails.pop()):
         return {".".join(trail): _only(list(named))}

@@ -236,7 +236,7 @@ class Machine:
             for option in options(owner):
                 if isinstance(option, Instance):
                     self.set_attribute(option, target[2], value, frame, line, column, isinstance(owner, OneOf))
-                elif isinstance(option, Opaque | ChosenModel) and self.strict:
+                elif isinstance(option, (Opaque, ChosenModel)) and self.strict:
                     self.outcome.unknown.append(f"{target[2]} is set on something unknown at {frame.path}:{line}")
         elif op in ("seq", "star"):
             self._unpack(target, value, frame, line, column)

@@ -82,7 +82,7 @@ def _children(node: ast.AST) -> Iterable[ast.expr]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.expr):
             yield child
-        elif isinstance(child, ast.comprehension | ast.keyword):
+        elif isinstance(child, (ast.comprehension, ast.keyword)):
             yield from _children(child)
 
 
@@ -90,11 +90,14 @@ def _many(nodes: Iterable[ast.expr]) -> tuple[Expr, ...]:
     return tuple(_expr(node) for node in nodes)
 
 
+_LITERALS = (str, int, float, bool, bytes, type(None))
+
+
 def _constant(node: ast.Constant) -> Expr:
     value = node.value
     if value is Ellipsis:
         return ("const", "...")
-    return ("const", value if isinstance(value, str | int | float | bool | bytes | None) else repr(value))
+    return ("const", value if isinstance(value, _LITERALS) else repr(value))
 
 
 def _call(node: ast.Call) -> Expr:
@@ -124,7 +127,7 @@ def _unary(node: ast.UnaryOp) -> Expr:
         return ("not", _expr(node.operand))
     if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
         value = node.operand.value
-        if isinstance(value, int | float):
+        if isinstance(value, (int, float)):
             return ("const", -value)
     return ("other", (_expr(node.operand),))
 
@@ -228,7 +231,7 @@ def _try(node: Any, package: str) -> Stmt:
 
 def _captures(pattern: ast.pattern, subject: ast.expr) -> Block:
     """Names that a pattern binds: to something of the subject's data."""
-    names = [n.name for n in ast.walk(pattern) if isinstance(n, ast.MatchAs | ast.MatchStar) and n.name]
+    names = [n.name for n in ast.walk(pattern) if isinstance(n, (ast.MatchAs, ast.MatchStar)) and n.name]
     value = ("other", (_expr(subject),))
     return tuple(("assign", pattern.lineno, (("name", name),), value, pattern.col_offset) for name in names)
 

@@ -190,7 +190,7 @@ def unknown_base(cls: ClassInfo) -> str:
         if isinstance(base, External) and not base.name.startswith(PLAIN_BASES):
             if base.name not in MODULE_CLASSES:
                 return f"{cls.name} inherits from {base.name}, which is outside the checkout"
-        elif not isinstance(base, ClassInfo | External):
+        elif not isinstance(base, (ClassInfo, External)):
             return getattr(base, "reason", "a base could not be resolved")
     return ""
 

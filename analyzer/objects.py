@@ -58,11 +58,11 @@ def get(machine: Machine, owner: Value, name: str, frame: Frame, line: int) -> V
         if machine.index.in_model_roots(owner.name + "."):
             return evaluate.of_targets(machine, machine.index.imported(owner.name, name))
         return ExternalRef(f"{owner.name}.{name}")
-    if isinstance(owner, Const | Collection | Table):
+    if isinstance(owner, (Const, Collection, Table)):
         return BuiltinMethod(owner, name) if _has_builtin(owner, name) else evaluate.UNBOUND
     if isinstance(owner, ChosenModel) and name in machine.model_members:
         return BuiltinMethod(owner, name)
-    if isinstance(owner, Opaque | ConfigView | ChosenModel):
+    if isinstance(owner, (Opaque, ConfigView, ChosenModel)):
         text = f"{owner.text}.{name}" if owner.text else name
         known = _of_checkpoint(machine, text) if machine.checkpoint is not None else None
         if known is not None:
@@ -72,7 +72,7 @@ def get(machine: Machine, owner: Value, name: str, frame: Frame, line: int) -> V
         if not hasattr(tuple, name):
             machine.outcome.misused.append((frame.path, line, machine.undecided > 0))
         return Opaque(name, taint=owner.taint)
-    if isinstance(owner, Function | Partial):
+    if isinstance(owner, (Function, Partial)):
         return Opaque(name)
     return Opaque(name, taint=taint_of([owner]))
 
@@ -82,9 +82,9 @@ def _of_checkpoint(machine: Machine, text: str) -> Value | None:
     assert machine.checkpoint is not None
     keys = machine.checkpoint.keys_of(text)
     found = machine.checkpoint.at(keys) if keys else MISSING
-    if isinstance(found, str | int | float) or found is None:
+    if isinstance(found, (str, int, float)) or found is None:
         return Const(found)
-    if isinstance(found, list) and all(isinstance(item, str | int | float) for item in found):
+    if isinstance(found, list) and all(isinstance(item, (str, int, float)) for item in found):
         return Collection("list", [Const(item) for item in found])
     return None
 
@@ -156,7 +156,7 @@ def _bound(machine: Machine, member: Member, receiver: Value) -> Value:
             return Function(value.facts, value.module, value.owner or owner, receiver)
         return value
     if facts.kind == "class":
-        cls = receiver.cls if isinstance(receiver, Instance | ClassValue) else owner
+        cls = receiver.cls if isinstance(receiver, (Instance, ClassValue)) else owner
         return Function(facts, owner.module, owner, ClassValue(cls))
     if facts.kind == "static":
         return Function(facts, owner.module, owner)
@@ -194,7 +194,7 @@ def _of_class(machine: Machine, owner: ClassValue, name: str) -> Value:
 
 def _of_super(machine: Machine, owner: Super, name: str) -> Value:
     instance = owner.instance
-    cls = instance.cls if isinstance(instance, Instance | ClassValue) else None
+    cls = instance.cls if isinstance(instance, (Instance, ClassValue)) else None
     if cls is None:
         return Opaque(name)
     member = members.class_member(cls, name, owner.after)

@@ -46,14 +46,14 @@ def has(machine: Machine, value: Value, name: str, frame: Frame, line: int) -> b
             seen.add(False)
         elif isinstance(option, Instance) and name in option.maybe and members.class_member(option.cls, name) is None:
             seen.add(None)
-        elif isinstance(option, Instance | ClassValue):
+        elif isinstance(option, (Instance, ClassValue)):
             seen.add(None if isinstance(found, Opaque) and found.reason and name not in _own(option) else True)
         elif isinstance(option, ChosenModel) and name in machine.model_members:
             seen.add(True)
-        elif isinstance(option, Opaque | ConfigView):
+        elif isinstance(option, (Opaque, ConfigView)):
             seen.add(None if isinstance(found, Opaque) else True)  # a checkpoint's configuration has it
         else:
-            seen.add(True if isinstance(option, Collection | ModuleValue) else None)
+            seen.add(True if isinstance(option, (Collection, ModuleValue)) else None)
     return seen.pop() if len(seen) == 1 else None
 
 
@@ -67,11 +67,11 @@ def is_instance(machine: Machine, value: Value, cls: ClassInfo, frame: Frame, li
     for option in options(value):
         if isinstance(option, Instance) and option.cls.derives_from(cls):
             seen.add(True)
-        elif isinstance(option, Instance | ClassValue) and members.is_protocol(cls):
+        elif isinstance(option, (Instance, ClassValue)) and members.is_protocol(cls):
             seen.add(_conforms(machine, option, cls, frame, line))
         elif isinstance(option, Instance):
-            seen.add(None if any(not isinstance(c, ClassInfo | External) for c in option.cls.mro) else False)
-        elif isinstance(option, Const | Collection | Table | ClassValue | Function | ModuleValue | ForwardResult):
+            seen.add(None if any(not isinstance(c, (ClassInfo, External)) for c in option.cls.mro) else False)
+        elif isinstance(option, (Const, Collection, Table, ClassValue, Function, ModuleValue, ForwardResult)):
             seen.add(False)
         else:
             seen.add(None)
@@ -123,8 +123,8 @@ def _is_callable(machine: Machine, cls: ClassInfo, name: str, frame: Frame, line
     if isinstance(member[1], FunctionFacts):
         return member[1].kind != "property"
     value = objects.get(machine, ClassValue(cls), name, frame, line)
-    if isinstance(value, Function | ClassValue):
+    if isinstance(value, (Function, ClassValue)):
         return True
     if isinstance(value, ExternalRef) and value.name.startswith("builtins."):
         return callable(getattr(builtins, value.last, None))
-    return False if isinstance(value, Const | Collection | Table) else None
+    return False if isinstance(value, (Const, Collection, Table)) else None

@@ -343,4 +343,4 @@ def tainted(value: Value, labels: Taint) -> Value:
 
 def is_module(value: Value) -> bool:
     """Whether a value is certainly a sub-module (kept by torch in ``_modules``, not in ``__dict__``)."""
-    return all(isinstance(option, Instance | ChosenModel) for option in options(value))
+    return all(isinstance(option, (Instance, ChosenModel)) for option in options(value))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ from analyzer.commands import output
 from analyzer.commands.failure import CLEAN, FINDINGS
 from analyzer.commands.judging import judge, tree_with_settings
 from analyzer.commands.options import Given
+from analyzer.commands.said import Said, deliver, say
 from analyzer.commands.tree import Tree, cache_options, failing_in_one_line
 from analyzer.nearest import did_you_mean
 
@@ -78,21 +81,35 @@ def diff(
             named_tree(word, hint, no_cache=no_cache, cache_dir=cache_dir)
             for word, hint in ((old, "OLD"), (new, "NEW"))
         ]  # both, before the work begins
-        settings = trees[1][1]
-        both = settings.override(contracts=())  # the older tree may lack one
-        before, after = (judge(tree, both) for tree, _ in trees)
-    wanted = contract or settings.contracts
-    for name in wanted:
-        check_contract(name, before, after)
+        (older, _), (newer, settings) = trees
+        wanted = contract or settings.contracts
+        seen = older.state.digest if older.state is not None else None
+        depends_on = ("diff", older.checkout.root, older.checkout.version, seen, settings, wanted, form, exit_code)
+        make = partial(_said, older, newer, settings, wanted, form, exit_code, to_file=target is not None)
+        said = say(newer, (*depends_on, target is None), make)
+    deliver(said, target)
+    context.exit(said.code)
+
+
+def _said(
+    older: Tree,
+    newer: Tree,
+    settings: Settings,
+    wanted: Sequence[str],
+    form: str,
+    exit_code: bool,
+    *,
+    to_file: bool,
+) -> Said:
     from analyzer.changes import compare
 
+    both = settings.override(contracts=())  # the older tree may lack one
+    before, after = (judge(tree, both) for tree in (older, newer))
+    for name in wanted:
+        check_contract(name, before, after)
     changes = compare(before, after, wanted)
-    text = render(changes, form, to_file=target is not None)
-    if target is None:
-        output.write_out(text)
-    else:
-        output.write_file(target, text)
-    context.exit(FINDINGS if exit_code and changes.worse else CLEAN)
+    code = FINDINGS if exit_code and changes.worse else CLEAN
+    return Said((render(changes, form, to_file=to_file),), (), code)
 
 
 def named_tree(

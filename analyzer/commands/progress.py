@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 def _terminal() -> Console | None:
     """Standard error, if it is a terminal that can redraw a line."""
+    if not sys.stderr.isatty():  # asked first: loading rich takes longer than many a run
+        return None
     from rich.console import Console
 
     console = Console(stderr=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -148,7 +149,9 @@ class Tree:
         from rules import all_rules
 
         with working(f"reading vLLM {self.checkout.version or ''}"):
-            return engine.audit(self.checkout, all_rules())
+            report = engine.audit(self.checkout, all_rules())
+        gc.freeze()  # a command ends soon: nothing of this becomes garbage that is worth looking for, then or at exit
+        return report
 
 
 def tree_of(checkout: Checkout, *, no_cache: bool = False, cache_dir: Path | None = None) -> Tree:
