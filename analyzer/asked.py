@@ -115,9 +115,19 @@ def of_checkpoint(
         named = [_name_link(link, report.name_gates, checkpoint) for link in behind]
         statuses[known.cls] = replace(status_record(read, model, status), consumers=(*lists, *named))
         extra = _layers(contract, checkpoint, keys, status, draft)
+    if not checkpoint.architectures():
+        extra.insert(0, Link("architecture", None, "", 0, _UNNAMED.format(architecture)))
     if not models:
         raise InputError(f"{checkpoint.path}: no class of this release serves {architecture}")
     return Asked(tuple(models), statuses, tuple(extra), tuple(_facts(checkpoint, architecture, keys)))
+
+
+_UNNAMED = (
+    "the file names none; its model type is that of {}, and vLLM takes transformers' base class for the type, "
+    "with which it pools unless it is told to generate"
+)
+"""Source: ``get_config`` (vllm/transformers_utils/config.py) and ``_SUFFIX_TO_DEFAULTS`` (vllm/config/model.py), in 0.16
+and 0.33."""
 
 
 def _architecture(report: Report, checkpoint: Checkpoint) -> str:

@@ -11,7 +11,7 @@ from analyzer.records import ChainRecord, ContractRecord, ModelRecord, Report, S
 
 Answer = Literal["works", "fails", "depends", "unknown"]
 
-DECIDING = frozenset({"allow-list", "check", "method", "capture", "forward", "name-gate", "layers"})
+DECIDING = frozenset({"architecture", "allow-list", "check", "method", "capture", "forward", "name-gate", "layers"})
 """Links that end the story where they are broken; the others say how the chain goes."""
 
 
@@ -145,7 +145,7 @@ def _answer(contract: ContractRecord, status: StatusRecord, links: Sequence[Link
         return "depends", f"on the checkpoint, {where[0]}" if where else status.reason
     if unknown:
         number, link = unknown[0]
-        kind: Answer = "depends" if link.link in ("allow-list", "name-gate") else "unknown"
+        kind: Answer = "depends" if link.link in ("allow-list", "architecture", "name-gate") else "unknown"
         return kind, f"at link {number} ({link.link}): {link.detail}"
     return "works", ""
 
