@@ -126,7 +126,7 @@ _UNNAMED = (
     "the file names none; its model type is that of {}, and vLLM takes transformers' base class for the type, "
     "with which it pools unless it is told to generate"
 )
-"""Source: ``get_config`` (vllm/transformers_utils/config.py), ``_SUFFIX_TO_DEFAULTS`` (vllm/config/model.py), 0.16 to 0.33."""
+"""Source: vLLM's ``get_config`` (transformers_utils/config.py) and ``_SUFFIX_TO_DEFAULTS`` (config/model.py), 0.33."""
 
 
 def _architecture(report: Report, checkpoint: Checkpoint) -> str:

@@ -148,8 +148,9 @@ def _modules(audit: Audit, root: Instance) -> list[Module]:
         parts: dict[str, int] = {}
         found.append(Module(instance.cls.key, parts, "layers" in instance.attrs))
         for name, value in instance.attrs.items():
-            made = [option for option in options(value) if isinstance(option, Instance)]
-            alike = len({option.cls for option in made}) == 1  # each branch builds the same
+            every = list(options(value))
+            made = [option for option in every if isinstance(option, Instance)]
+            alike = len(made) == len(every) and len({option.cls for option in made}) == 1  # each branch builds the same
             if alike and depth < DEEPEST and audit.index.in_model_roots(made[0].cls.module.module + "."):
                 parts[name] = add(made[0], depth + 1)
         return own

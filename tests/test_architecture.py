@@ -199,6 +199,10 @@ def test_what_another_interpreter_executes_needs_nothing_of_ours(name: str) -> N
         assert typing_only or imported.module.partition(".")[0] in allowed, f"{rel(path)}:{imported.line}"
 
 
+def test_no_file_beside_them_hides_a_module_of_python() -> None:
+    assert not {path.stem for path in files("analyzer/verify")} & sys.stdlib_module_names
+
+
 def test_a_verification_works_on_plain_results() -> None:
     for path in files("analyzer/verify"):
         assert all(parts(imported) <= {"verify"} for imported in imports(path)), rel(path)

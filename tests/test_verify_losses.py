@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from analyzer.verify import stand_ins
 from tests.cli.running import main
 from tests.fixture_trees import FIXTURES, MODELS, copy_tree
 
@@ -138,6 +140,32 @@ def test_what_is_missing_is_stood_in_for_and_told(
     assert told["stand_ins"] == []
     assert poor["reason"].startswith("it cannot be imported: ")
     assert {model["outcome"] for model in others} == {"confirmed"}
+
+
+LATER = """
+import sys, types
+import stand_ins
+
+known = stand_ins.StandIns([], ["module", "op:_C::norm", "library:Name"])
+known.before_a_try()
+assert known.names == ["module"]
+defined = []
+library = types.SimpleNamespace(define=defined.append)
+torch = types.ModuleType("torch")
+torch.library = types.SimpleNamespace(Library=lambda *names: library)
+sys.modules.update(torch=torch, library=types.ModuleType("library"))
+known.before_a_try()
+assert known.names == ["module", "op:_C::norm", "library:Name"]
+assert defined == ["norm() -> ()"]
+from library import Name
+import module.inside
+assert module.inside.Thing.part is not None
+"""
+
+
+def test_stand_ins_of_an_earlier_process_wait_for_what_they_belong_to() -> None:
+    folder = Path(stand_ins.__file__).parent
+    subprocess.run([sys.executable, "-c", LATER], cwd=folder, check=True, timeout=60)
 
 
 def test_a_library_that_is_optional_stays_missing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

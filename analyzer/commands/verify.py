@@ -21,10 +21,10 @@ from analyzer.nearest import did_you_mean
 if TYPE_CHECKING:
     from analyzer.checkout import Checkout
     from analyzer.records import Report
-    from analyzer.verify.copy import Repair
     from analyzer.verify.outcomes import Verification
     from analyzer.verify.plan import Plan
     from analyzer.verify.process import Limits
+    from analyzer.verify.repairs import Repair
 
 EXAMPLES = """
 \b
@@ -137,7 +137,7 @@ def _tree(path: Path | None, release: str | None, python: Path | None, after_fix
         return
     from analyzer import engine
     from analyzer.report.json import to_dict
-    from analyzer.verify.copy import copy_sources, repairs_of
+    from analyzer.verify.repairs import copy_sources, repairs_of
     from rules import all_rules
 
     with working(f"reading vLLM {checkout.version or ''}"):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from analyzer.verify.copy import Repair
 from analyzer.verify.outcomes import Comparison, FindingOutcome, ModelOutcome, Outcome, Verification, overall
 from analyzer.verify.plan import Plan, concerned, is_chosen, names
 from analyzer.verify.process import Answers
+from analyzer.verify.repairs import Repair
 from analyzer.verify.statements import model_outcome
 
 Record = dict[str, Any]

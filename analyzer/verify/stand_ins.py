@@ -265,6 +265,8 @@ class StandIns:
 
     def _define(self, namespace: str, operator: str) -> bool:
         """A compiled operator without an implementation."""
+        if "torch" not in sys.modules:
+            return False
         library: Callable[..., Any] = sys.modules["torch"].library.Library
         made = library(namespace, "FRAGMENT")
         made.define(f"{operator}() -> ()")
