@@ -1,0 +1,44 @@
+"""Which findings have to do with some files, wherever they are reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from analyzer.checkout import Checkout
+    from analyzer.findings import Finding, Link
+
+SAME_FOR_ALL = frozenset({"gate"})
+"""Links that stand in every chain: a change there concerns no single finding."""
+
+
+def inside(checkout: Checkout, files: Iterable[Path]) -> set[str]:
+    """The files of the checkout's package among some, relative to its root."""
+    found = set()
+    for file in files:
+        try:
+            rel = checkout.rel(file)
+        except ValueError:  # elsewhere in the repository
+            continue
+        if rel.startswith(f"{checkout.package.name}/"):
+            found.add(rel)
+    return found
+
+
+def concerns(finding: Finding, files: set[str]) -> bool:
+    """Whether a finding is in one of some files, stands on something there, or is repaired there."""
+    return not files.isdisjoint(places(finding))
+
+
+def places(finding: Finding) -> set[str]:
+    """The files that a finding has to do with."""
+    found = {finding.at.path, *(x.path for x in finding.chain if x.link not in SAME_FOR_ALL)}
+    found.update(edit.path for edit in finding.fix.edits)
+    return found | ({finding.builds_inner.path} if finding.builds_inner is not None else set())
+
+
+def links_in(finding: Finding, files: set[str]) -> list[Link]:
+    """What a finding stands on in some files."""
+    return [link for link in finding.chain if link.path in files and link.link not in SAME_FOR_ALL]
