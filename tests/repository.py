@@ -35,7 +35,11 @@ class Repository:
     def __init__(self, root: Path, own: Path, *hooks: str, args: tuple[str, ...] = ()) -> None:
         self.root = root
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "PRE_COMMIT"))}
-        who = {f"GIT_{role}_{what}": "someone@example.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+        who = {
+            f"GIT_{role}_{what}": "someone@example.org"
+            for role in ("AUTHOR", "COMMITTER")
+            for what in ("NAME", "EMAIL")
+        }
         self.environment = {
             **kept,
             **who,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from analyzer.checkout import Checkout
     from analyzer.findings import Finding, Link
+    from analyzer.records import ModelRecord, Report
 
 SAME_FOR_ALL = frozenset({"gate"})
 """Links that stand in every chain: a change there concerns no single finding."""
@@ -42,3 +43,15 @@ def places(finding: Finding) -> set[str]:
 def links_in(finding: Finding, files: set[str]) -> list[Link]:
     """What a finding stands on in some files."""
     return [link for link in finding.chain if link.path in files and link.link not in SAME_FOR_ALL]
+
+
+def wrappers_of(report: Report, finding: Finding) -> list[ModelRecord]:
+    """The wrappers in other files that are built around a finding's class and pass for its contract."""
+    return [
+        model
+        for model in report.models
+        if model.at.path != finding.at.path
+        and any(inner.cls == finding.cls for inner in model.inner)
+        and finding.contract in model.statuses
+        and model.statuses[finding.contract].satisfied
+    ]

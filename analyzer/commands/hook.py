@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from analyzer.commands import output
-from analyzer.commands.concerning import concerns, inside, links_in
+from analyzer.commands.concerning import concerns, inside, links_in, wrappers_of
 from analyzer.commands.failure import CLEAN, FINDINGS, Failure
 from analyzer.commands.judging import judge, tree_with_settings
 from analyzer.commands.options import Given, judging
@@ -37,6 +37,9 @@ Exit codes:
   0  nothing to say         1  findings (see --fail-on); with --fix: files were changed
   2  the run itself failed: one line on standard error says why
 """
+SHOWN = 5
+"""Wrappers that are named where the model inside them is at fault."""
+
 
 @click.command(epilog=EXAMPLES, short_help="Judge changed files, for pre-commit.")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
@@ -71,7 +74,7 @@ def hook(context: click.Context, files: tuple[Path, ...], root: Path, fix: bool,
         context.exit(FINDINGS if _fix(report, findings, named) else CLEAN)
     unread = [lost for lost in report.diagnostics if lost.path in changed]
     lines = [f"{named(lost.path)}:{lost.line or 1}:1: not judged: {lost.message}\n" for lost in unread]
-    lines += [line for finding in findings for line in _lines(finding, changed, named)]
+    lines += [line for finding in findings for line in _lines(report, finding, changed, named)]
     output.write_out("".join(lines))
     context.exit(FINDINGS if lines else CLEAN)
 
@@ -104,13 +107,19 @@ def _counted(findings: Iterable[Finding], fail_on: str) -> list[Finding]:
     return [f for f in findings if f.severity in counted]
 
 
-def _lines(finding: Finding, changed: set[str], named: Callable[[str], str]) -> Iterable[str]:
-    """The finding on one line, as compilers do; then the links in changed files that it stands on, and the fix."""
+def _lines(report: Report, finding: Finding, changed: set[str], named: Callable[[str], str]) -> Iterable[str]:
+    """The finding on one line, as compilers do; then what connects it with changed files, and the fix."""
     at, fix = finding.at, finding.fix
     yield f"{named(at.path)}:{at.line}:{at.column}: {finding.code} {finding.message}\n"
     if at.path not in changed:
         for link in links_in(finding, changed):
             yield f"  {named(link.path)}:{link.line}: {link.link}: {link.detail}\n"
+    elif finding.severity != "info":
+        behind = wrappers_of(report, finding)
+        for model in behind[:SHOWN]:
+            yield f"  {named(model.at.path)}:{model.at.line}: {model.name} is built around it\n"
+        if len(behind) > SHOWN:
+            yield f"  and {len(behind) - SHOWN} more are\n"
     kinds = {"safe": "fix", "unsafe": "unsafe fix", "none": "no fix"}
     yield f"  {kinds[fix.safety]}: {fix.summary}\n"
 
