@@ -19,6 +19,7 @@ from analyzer.commands.fix import fix
 from analyzer.commands.hook import hook
 from analyzer.commands.output import silence_stdout
 from analyzer.commands.trace import trace
+from analyzer.commands.watch import watch
 
 NAME = "vllm-contracts"
 DEBUG = "VLLM_CONTRACTS_DEBUG"
@@ -60,6 +61,7 @@ cli.add_command(fix)
 cli.add_command(explain)
 cli.add_command(trace)
 cli.add_command(hook)
+cli.add_command(watch)
 cli.add_command(cache)
 cli.add_command(config)
 

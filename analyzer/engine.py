@@ -22,6 +22,7 @@ from analyzer.records import Report
 from analyzer.registry import read_registry
 from analyzer.scan import files_with
 from analyzer.survey import survey
+from analyzer.timings import Stage, unmeasured
 
 # The interpreter follows nested calls: deeper than Python's default allows, far below what a stack can hold.
 RECURSION = 5_000
@@ -39,24 +40,29 @@ class EngineError(InputError):
     """The checkout cannot be audited at all; one line for the user."""
 
 
-def read_checkout(checkout: Checkout, wanted: Sequence[str] = ()) -> Audit:
+def read_checkout(checkout: Checkout, wanted: Sequence[str] = (), stage: Stage = unmeasured) -> Audit:
     """Everything before rules.
 
     Args:
         checkout: an opened tree.
         wanted: names of contracts that the tree has to have.
+        stage: what each part is run under.
 
     Raises:
         EngineError: the interfaces module cannot be read, or has no contract of a wanted name.
     """
-    index, contracts = _contracts(checkout, wanted)
-    registry = read_registry(index)
-    machine = Machine(index, registry)
-    files = [path for root in checkout.model_roots for path in checkout.python_files(root)]
-    modules = [checkout.module_name(path) for path in files_with(files, WRAPPER_MARKS)]
-    model_set = ModelSet(index, registry, machine, contracts, modules)
-    names = (entry.cls for rows in registry.entries.values() for entry in rows)
-    consumers = find_consumers(checkout, contracts, names)
+    with stage("contracts and registry"):
+        index, contracts = _contracts(checkout, wanted)
+        registry = read_registry(index)
+        machine = Machine(index, registry)
+    with stage("search for wrappers"):
+        files = [path for root in checkout.model_roots for path in checkout.python_files(root)]
+        modules = [checkout.module_name(path) for path in files_with(files, WRAPPER_MARKS)]
+    with stage("models"):
+        model_set = ModelSet(index, registry, machine, contracts, modules)
+    with stage("consumers"):
+        names = (entry.cls for rows in registry.entries.values() for entry in rows)
+        consumers = find_consumers(checkout, contracts, names)
     diagnostics = {*index.diagnostics, *registry.problems(), *consumers.diagnostics, *checkout.walk_diagnostics}
     return Audit(checkout, index, registry, contracts, consumers, model_set, sorted(diagnostics))
 
@@ -115,12 +121,12 @@ def require_contracts(contracts: Collection[str], wanted: Sequence[str]) -> None
             raise EngineError(f"this checkout has no contract {name}{hint}")
 
 
-def _without_collection(checkout: Checkout, wanted: Sequence[str]) -> Audit:
+def _without_collection(checkout: Checkout, wanted: Sequence[str], stage: Stage) -> Audit:
     """Read with the garbage collector off: hundreds of thousands of small tuples would make it run all the time."""
     was_on = gc.isenabled()
     gc.disable()
     try:
-        return read_checkout(checkout, wanted)
+        return read_checkout(checkout, wanted, stage)
     finally:
         if was_on:
             gc.enable()
@@ -131,6 +137,7 @@ def audit(
     rules: Iterable[Checks],
     *,
     contracts: Sequence[str] = (),
+    stage: Stage = unmeasured,
 ) -> Report:
     """Audit a checkout.
 
@@ -138,19 +145,22 @@ def audit(
         checkout: an opened tree.
         rules: which rules to apply.
         contracts: names of contracts to report on; all unless given.
+        stage: what each part is run under.
 
     Raises:
         EngineError: the tree cannot be audited, or a contract's name is not one of the tree's.
     """
-    return judge(_without_collection(checkout, contracts), rules, contracts)
+    return judge(_without_collection(checkout, contracts, stage), rules, contracts, stage)
 
 
-def judge(read: Audit, rules: Iterable[Checks], contracts: Sequence[str] = ()) -> Report:
+def judge(read: Audit, rules: Iterable[Checks], contracts: Sequence[str] = (), stage: Stage = unmeasured) -> Report:
     """Apply rules to what was read.
 
     Args:
         read: a checkout.
-        rules, contracts: as for :func:`audit`.
+        rules, contracts, stage: as for :func:`audit`.
     """
-    findings = [f for rule in rules for f in rule.check(read) if not contracts or f.contract in contracts]
-    return survey(read, findings)
+    with stage("rules"):
+        findings = [f for rule in rules for f in rule.check(read) if not contracts or f.contract in contracts]
+    with stage("survey of the models"):
+        return survey(read, findings)

@@ -21,11 +21,11 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     map(
         frozenset,
         (
-            {"findings", "globs", "lower", "mro", "nearest", "problems", "scan", "toml_lines"},
+            {"findings", "globs", "lower", "mro", "nearest", "problems", "scan", "timings", "toml_lines"},
             {"facts", "fingerprint", "records", "settings", "source"},
             {"baseline", "checkpoint", "codec", "comments", "extract", "checkout"},
             {"suppress"},
-            {"cache", "index", "installed", "release"},
+            {"cache", "index", "installed", "overlay", "release"},
             {"registry", "values", "usage"},
             {"frames", "members", "compare"},
             {"binding", "builtin_calls", "calls", "construct", "evaluate"}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,9 +29,9 @@ def inside(checkout: Checkout, files: Iterable[Path]) -> set[str]:
     return found
 
 
-def concerns(finding: Finding, files: set[str]) -> bool:
+def concerns(finding: Finding, files: Collection[str]) -> bool:
     """Whether a finding is in one of some files, stands on something there, or is repaired there."""
-    return not files.isdisjoint(places(finding))
+    return not places(finding).isdisjoint(files)
 
 
 def places(finding: Finding) -> set[str]:
@@ -40,7 +41,7 @@ def places(finding: Finding) -> set[str]:
     return found | ({finding.builds_inner.path} if finding.builds_inner is not None else set())
 
 
-def links_in(finding: Finding, files: set[str]) -> list[Link]:
+def links_in(finding: Finding, files: Collection[str]) -> list[Link]:
     """What a finding stands on in some files."""
     return [link for link in finding.chain if link.path in files and link.link not in SAME_FOR_ALL]
 
@@ -55,3 +56,19 @@ def wrappers_of(report: Report, finding: Finding) -> list[ModelRecord]:
         and finding.contract in model.statuses
         and model.statuses[finding.contract].satisfied
     ]
+
+
+def only_about(report: Report, files: Collection[str]) -> Report:
+    """A report with nothing but what has to do with some files."""
+    baseline = report.baseline
+    if baseline is not None:
+        known = tuple(finding for finding in baseline.known if concerns(finding, files))
+        stale = tuple(entry for entry in baseline.stale if entry.path in files)
+        baseline = replace(baseline, known=known, stale=stale)
+    return replace(
+        report,
+        findings=[finding for finding in report.findings if concerns(finding, files)],
+        suppressed=[one for one in report.suppressed if concerns(one.finding, files)],
+        diagnostics=[lost for lost in report.diagnostics if lost.path in files],
+        baseline=baseline,
+    )

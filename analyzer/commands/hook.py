@@ -13,7 +13,7 @@ import click
 from analyzer.commands import output
 from analyzer.commands.concerning import concerns, inside, links_in, wrappers_of
 from analyzer.commands.failure import CLEAN, FINDINGS, Failure
-from analyzer.commands.judging import judge, tree_with_settings
+from analyzer.commands.judging import counted, judge, tree_with_settings
 from analyzer.commands.options import Given, judging
 from analyzer.commands.tree import cache_options, failing_in_one_line
 
@@ -68,7 +68,7 @@ def hook(context: click.Context, files: tuple[Path, ...], root: Path, fix: bool,
         if not changed:
             context.exit(CLEAN)
         report = judge(tree, settings, baseline=settings.baseline)
-    findings = [f for f in _counted(report.findings, settings.fail_on) if concerns(f, changed)]
+    findings = [f for f in counted(report.findings, settings.fail_on) if concerns(f, changed)]
     named = partial(_named, tree.checkout.root)
     if fix:
         context.exit(FINDINGS if _fix(report, findings, named) else CLEAN)
@@ -98,13 +98,6 @@ def _named(root: Path, rel: str) -> str:
     with suppress(ValueError):
         return path.relative_to(Path.cwd()).as_posix()
     return path.as_posix()
-
-
-def _counted(findings: Iterable[Finding], fail_on: str) -> list[Finding]:
-    from analyzer.findings import SEVERITIES
-
-    counted = () if fail_on == "never" else SEVERITIES[: SEVERITIES.index(fail_on) + 1]
-    return [f for f in findings if f.severity in counted]
 
 
 def _lines(report: Report, finding: Finding, changed: set[str], named: Callable[[str], str]) -> Iterable[str]:

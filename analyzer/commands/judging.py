@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from analyzer.commands.selection import rule_names
 from analyzer.commands.tree import Tree, open_tree, tree_of
 
 if TYPE_CHECKING:
+    from analyzer.findings import Finding
     from analyzer.records import Report
     from analyzer.settings import Settings
     from rules._rule import Rule
@@ -75,3 +77,16 @@ def keep_baseline(report: Report) -> None:
 
     if report.baseline is not None:
         write_baseline(report.baseline.file, report.baseline.entries)
+
+
+def fails(report: Report, fail_on: str) -> bool:
+    """Whether a finding is as severe as ``fail-on`` says, or more."""
+    return bool(counted(report.findings, fail_on))
+
+
+def counted(findings: Iterable[Finding], fail_on: str) -> list[Finding]:
+    """The findings that are as severe as ``fail-on`` says, or more."""
+    from analyzer.findings import SEVERITIES
+
+    severities = () if fail_on == "never" else SEVERITIES[: SEVERITIES.index(fail_on) + 1]
+    return [finding for finding in findings if finding.severity in severities]

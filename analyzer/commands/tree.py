@@ -14,6 +14,7 @@ import click
 from analyzer.commands.failure import Failure, one_line
 from analyzer.commands.progress import fetching, working
 from analyzer.problems import InputError
+from analyzer.timings import Stage, unmeasured
 
 if TYPE_CHECKING:
     from analyzer.cache import Cache, State
@@ -83,15 +84,20 @@ class Tree:
     Args:
         checkout: an opened tree.
         cache: its results; None to do without.
+        stage: what each part of an audit is run under.
     """
 
     checkout: Checkout
     cache: Cache | None
+    stage: Stage = unmeasured
 
     @cached_property
     def state(self) -> State | None:
         """What the tree holds; None without a cache."""
-        return self.cache.state() if self.cache is not None else None
+        if self.cache is None:
+            return None
+        with self.stage("search for changes"):
+            return self.cache.state()
 
     def known(self, product: str, make: Callable[[], bytes]) -> bytes:
         """A result that depends on nothing but the tree and ``product``; made where it is not known yet."""
@@ -134,7 +140,7 @@ class Tree:
         from rules import all_rules
 
         with working(f"reading vLLM {self.checkout.version or ''}"):
-            return engine.audit(self.checkout, all_rules())
+            return engine.audit(self.checkout, all_rules(), stage=self.stage)
 
 
 def tree_of(checkout: Checkout, *, no_cache: bool = False, cache_dir: Path | None = None) -> Tree:
