@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,9 +31,12 @@ class Repository:
         own: for caches, outside the repository.
         hooks: ids of the manifest, in order.
         args: further arguments, for all hooks.
+        manual: hooks that do not run with a commit.
     """
 
-    def __init__(self, root: Path, own: Path, *hooks: str, args: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, root: Path, own: Path, *hooks: str, args: tuple[str, ...] = (), manual: tuple[str, ...] = ()
+    ) -> None:
         self.root = root
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "PRE_COMMIT"))}
         who = {
@@ -53,11 +57,11 @@ class Repository:
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         self.must("git", "init", "-q", "-b", "main")
-        self.configure(*hooks, args=args)
+        self._configure([*hooks, *manual], args, manual)
         self.must("git", "add", "-A")
         self.must("git", "commit", "-q", "-m", "first")
 
-    def configure(self, *hooks: str, args: tuple[str, ...] = ()) -> None:
+    def _configure(self, hooks: Sequence[str], args: Sequence[str], manual: Sequence[str]) -> None:
         """Write ``.pre-commit-config.yaml``: the manifest's hooks, run by this Python from this code."""
         known = {hook["id"]: hook for hook in yaml.safe_load(MANIFEST.read_text("utf-8"))}
         own = []
@@ -65,7 +69,8 @@ class Repository:
             words = known[name]["entry"].split()
             assert words[0] == "vllm-contracts"
             entry = " ".join([sys.executable, "-m", "analyzer", *words[1:]])
-            own.append({**known[name], "entry": entry, "language": "system", "args": list(args)})
+            stages = {"stages": ["manual"]} if name in manual else {}
+            own.append({**known[name], "entry": entry, "language": "system", "args": list(args), **stages})
         config = {"repos": [{"repo": "local", "hooks": own}]}
         (self.root / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config), "utf-8")
 

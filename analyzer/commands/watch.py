@@ -14,6 +14,7 @@ import click
 from analyzer.commands.failure import Failure, one_line
 from analyzer.commands.judging import judge, rules_of, tree_with_settings
 from analyzer.commands.options import Given, judging, settings_for, with_model_roots
+from analyzer.commands.output import silence_stdout
 from analyzer.commands.tree import Tree, cache_folder, tree_of
 from analyzer.problems import InputError
 
@@ -59,8 +60,12 @@ def watch(path: Path, interval: float, given: Given) -> None:
             told = outcome
             continue
         report, lines = outcome
-        click.echo(lines, nl=False)
-        click.echo(_summary(report, before), err=True)
+        try:
+            click.echo(lines, nl=False)
+            click.echo(_summary(report, before), err=True)
+        except BrokenPipeError:  # nobody reads on
+            silence_stdout()
+            return
         told, before = "", report
 
 
