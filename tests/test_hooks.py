@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.report_tree import FILES, WRAPPERS, make_tree
-from tests.repository import MANIFEST, Repository
+from tests.repository import MANIFEST, ROOT, Repository
 
 MODELS = "vllm/model_executor/models"
 INNER, OURS, REGISTRY = f"{MODELS}/plain.py", f"{MODELS}/ours.py", f"{MODELS}/registry.py"
@@ -304,3 +304,13 @@ def test_known_findings_of_the_settings_do_not_count(tmp_path: Path) -> None:
     repository.must(*made)
     done = repository.pre_commit("run", "--all-files")
     assert done.code == 0, done.said
+
+
+@pytest.mark.release
+def test_pre_commit_installs_it_from_the_repository(tmp_path: Path) -> None:
+    """With its requirements from the package index, into an environment of its own."""
+    repository = make_repository(tmp_path, ours=LACKING)
+    del repository.environment["PYTHONPATH"]
+    done = repository.pre_commit("try-repo", str(ROOT), "vllm-contracts", "--all-files")
+    assert done.code == 1
+    assert BLAMED in done.said
