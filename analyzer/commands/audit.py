@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from analyzer.commands.failure import CLEAN, FINDINGS
-from analyzer.commands.judging import fails, judge, keep_baseline, rules_of, tree_with_settings
+from analyzer.commands.judging import fails, judge, keep_baseline, name_for, rules_of, tree_with_settings
 from analyzer.commands.options import Given, judging
 from analyzer.commands.reports import (
     FORMATS_HELP,
@@ -130,14 +128,8 @@ def audit(
 
 def _product(tree: Tree, settings: Settings, wanted: Sequence[Wanted], detail: Detail | None, view: View | None) -> str:
     """A name for what a run says, different where anything but the tree is."""
-    known = b""
-    if settings.baseline is not None:
-        with suppress(OSError):  # the run will say so
-            known = settings.baseline.read_bytes()
-    told = repr((settings, detail, view, surroundings(wanted), tree.checkout.version, str(tree.checkout.root)))
-    digest = hashlib.blake2b(told.encode("utf-8", "surrogateescape"), digest_size=12)
-    digest.update(known)
-    return f"said-{digest.hexdigest()}"
+    checkout = tree.checkout
+    return f"said-{name_for(settings, detail, view, surroundings(wanted), checkout.version, str(checkout.root))}"
 
 
 def _outcome(

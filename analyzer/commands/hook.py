@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from analyzer.commands import output
-from analyzer.commands.concerning import concerns, inside, links_in, wrappers_of
+from analyzer.commands import brief, output
+from analyzer.commands.concerning import concerns, inside
 from analyzer.commands.failure import CLEAN, FINDINGS, Failure
-from analyzer.commands.judging import counted, judge, tree_with_settings
+from analyzer.commands.judging import counted, judge, name_for, tree_with_settings
 from analyzer.commands.options import Given, judging
 from analyzer.commands.tree import cache_options, failing_in_one_line
 
 if TYPE_CHECKING:
     from analyzer.commands.tree import Tree
-    from analyzer.findings import Finding
     from analyzer.records import Report
     from analyzer.settings import Settings
 
@@ -37,8 +36,6 @@ Exit codes:
   0  nothing to say         1  findings (see --fail-on); with --fix: files were changed
   2  the run itself failed: one line on standard error says why
 """
-SHOWN = 5
-"""Wrappers that are named where the model inside them is at fault."""
 
 
 @click.command(epilog=EXAMPLES, short_help="Judge changed files, for pre-commit.")
@@ -67,16 +64,17 @@ def hook(context: click.Context, files: tuple[Path, ...], root: Path, fix: bool,
         changed = inside(tree.checkout, files)
         if not changed:
             context.exit(CLEAN)
-        report = judge(tree, settings, baseline=settings.baseline)
-    findings = [f for f in counted(report.findings, settings.fail_on) if concerns(f, changed)]
-    named = partial(_named, tree.checkout.root)
-    if fix:
-        context.exit(FINDINGS if _fix(report, findings, named) else CLEAN)
-    unread = [lost for lost in report.diagnostics if lost.path in changed]
-    lines = [f"{named(lost.path)}:{lost.line or 1}:1: not judged: {lost.message}\n" for lost in unread]
-    lines += [line for finding in findings for line in _lines(report, finding, changed, named)]
-    output.write_out("".join(lines))
-    context.exit(FINDINGS if lines else CLEAN)
+        named = partial(_named, tree.checkout.root)
+        if fix:
+            report = judge(tree, settings, baseline=settings.baseline)
+            context.exit(FINDINGS if _fix(report, changed, settings.fail_on, named) else CLEAN)
+        data = tree.known(
+            f"hook-{name_for(settings)}",
+            lambda: brief.encode(judge(tree, settings, baseline=settings.baseline), settings.fail_on),
+        )
+    told = [one for one in brief.decode(data) if not changed.isdisjoint(one.places)]
+    output.write_out("".join(f"{line}\n" for one in told for line in one.lines(changed, named)))
+    context.exit(FINDINGS if told else CLEAN)
 
 
 def _tree(root: Path, given: Given, *, no_cache: bool) -> tuple[Tree, Settings]:
@@ -100,28 +98,12 @@ def _named(root: Path, rel: str) -> str:
     return path.as_posix()
 
 
-def _lines(report: Report, finding: Finding, changed: set[str], named: Callable[[str], str]) -> Iterable[str]:
-    """The finding on one line, as compilers do; then what connects it with changed files, and the fix."""
-    at, fix = finding.at, finding.fix
-    yield f"{named(at.path)}:{at.line}:{at.column}: {finding.code} {finding.message}\n"
-    if at.path not in changed:
-        for link in links_in(finding, changed):
-            yield f"  {named(link.path)}:{link.line}: {link.link}: {link.detail}\n"
-    elif finding.severity != "info":
-        behind = wrappers_of(report, finding)
-        for model in behind[:SHOWN]:
-            yield f"  {named(model.at.path)}:{model.at.line}: {model.name} is built around it\n"
-        if len(behind) > SHOWN:
-            yield f"  and {len(behind) - SHOWN} more are\n"
-    kinds = {"safe": "fix", "unsafe": "unsafe fix", "none": "no fix"}
-    yield f"  {kinds[fix.safety]}: {fix.summary}\n"
-
-
-def _fix(report: Report, findings: Sequence[Finding], named: Callable[[str], str]) -> bool:
+def _fix(report: Report, changed: set[str], fail_on: str, named: Callable[[str], str]) -> bool:
     """Carry out the safe fixes; whether a file was changed, or should have been."""
     from analyzer.fix import plan_fixes, write_plan
 
     root = report.checkout.root
+    findings = [finding for finding in counted(report.findings, fail_on) if concerns(finding, changed)]
     plan = plan_fixes(root, [f.fix for f in findings if f.fix.safety == "safe" and f.fix.edits])
     written = write_plan(root, plan)
     for path, reason in written.refused:

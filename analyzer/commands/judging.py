@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,6 +60,17 @@ def judge(tree: Tree, settings: Settings, *, baseline: Path | None = None, updat
 
     comment_rules = [rule for rule in all_rules() if isinstance(rule, CommentRule)]
     return sift(tree.report(), settings, rule_names(), comment_rules, baseline=baseline, update=update)
+
+
+def name_for(settings: Settings, *more: object) -> str:
+    """A name for something that depends on the settings, their baseline and some values; for :meth:`Tree.known`."""
+    known = b""
+    if settings.baseline is not None:
+        with suppress(OSError):  # the run will say so
+            known = settings.baseline.read_bytes()
+    digest = hashlib.blake2b(repr((settings, more)).encode("utf-8", "surrogateescape"), digest_size=12)
+    digest.update(known)
+    return digest.hexdigest()
 
 
 def rules_of(settings: Settings) -> list[Rule]:

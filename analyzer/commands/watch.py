@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from analyzer.commands.failure import Failure, one_line
-from analyzer.commands.judging import judge, rules_of, tree_with_settings
+from analyzer.commands.judging import judge, name_for, rules_of, tree_with_settings
 from analyzer.commands.options import Given, judging, settings_for, with_model_roots
 from analyzer.commands.output import silence_stdout
 from analyzer.commands.tree import Tree, cache_folder, tree_of
@@ -103,11 +102,7 @@ def _again(tree: Tree, given: Given) -> tuple[Tree, Settings]:
 
 def _state(tree: Tree, settings: Settings) -> object:
     """Something that is the same as long as the report is."""
-    known = b""
-    if settings.baseline is not None:
-        with suppress(OSError):  # the report will say so
-            known = settings.baseline.read_bytes()
-    return (tree.state.digest if tree.state is not None else "", settings, known)
+    return (tree.state.digest if tree.state is not None else "", name_for(settings))
 
 
 def _concise(report: Report, settings: Settings) -> str:
