@@ -338,7 +338,7 @@ def test_a_run_on_a_known_tree_costs_little(tmp_path: Path) -> None:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run(command, env=environment, check=True, timeout=600)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return float(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
     for command in (hook, hook, libraries):  # the first makes what is known, each compiles what it imports
         cost(command)
