@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,7 +67,9 @@ def unsaved(tree: Tree, file: Path | None) -> Iterator[tuple[Tree, View | None]]
         return
     from analyzer.overlay import overlay
 
-    with overlay(checkout, files[0], data) as changed:
+    with ExitStack() as stack:
+        with tree.stage("the tree laid out"):
+            changed = stack.enter_context(overlay(checkout, files[0], data))
         yield Tree(changed, None, tree.stage), view
 
 
