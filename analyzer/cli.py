@@ -40,6 +40,7 @@ SUMMARIES = {
     "explain": "Explain a rule, or a contract of a tree.",
     "verify": "Confirm the audit's verdicts by execution, without weights.",
     "hook": "Judge changed files, for pre-commit.",
+    "watch": "Report anew whenever the tree changes.",
     "config": "Show the settings in force, and where each comes from.",
     "cache": "Show or clear what earlier runs left.",
 }

@@ -24,6 +24,7 @@ from analyzer.records import Report
 from analyzer.registry import read_registry
 from analyzer.scan import files_with
 from analyzer.survey import survey
+from analyzer.timings import Stage, unmeasured
 
 # The interpreter follows nested calls: deeper than Python's default allows, far below what a stack can hold.
 RECURSION = 5_000
@@ -43,26 +44,31 @@ class EngineError(InputError):
     """The checkout cannot be audited at all; one line for the user."""
 
 
-def read_checkout(checkout: Checkout, wanted: Sequence[str] = ()) -> Audit:
+def read_checkout(checkout: Checkout, wanted: Sequence[str] = (), stage: Stage = unmeasured) -> Audit:
     """Everything before rules.
 
     Args:
         checkout: an opened tree.
         wanted: names of contracts that the tree has to have.
+        stage: what each part is run under.
 
     Raises:
         EngineError: the interfaces module cannot be read, or has no contract of a wanted name.
     """
-    index, contracts = _contracts(checkout, wanted)
-    registry = read_registry(index)
-    machine = Machine(index, registry)
-    files = [path for root in checkout.model_roots for path in checkout.python_files(root)]
-    modules = [checkout.module_name(path) for path in files_with(files, WRAPPER_MARKS)]
-    names = frozenset(entry.cls for rows in registry.entries.values() for entry in rows)
-    large = len(checkout.python_files()) > LARGE
+    with stage("contracts and registry"):
+        index, contracts = _contracts(checkout, wanted)
+        registry = read_registry(index)
+        machine = Machine(index, registry)
+    with stage("search for wrappers"):
+        files = [path for root in checkout.model_roots for path in checkout.python_files(root)]
+        modules = [checkout.module_name(path) for path in files_with(files, WRAPPER_MARKS)]
+        names = frozenset(entry.cls for rows in registry.entries.values() for entry in rows)
+        large = len(checkout.python_files()) > LARGE
     with beside(partial(find_consumers, checkout, contracts, names), pays=large) as found_beside:
-        model_set = ModelSet(index, registry, machine, contracts, modules)
-        consumers = found_beside()
+        with stage("models"):
+            model_set = ModelSet(index, registry, machine, contracts, modules)
+        with stage("consumers"):
+            consumers = found_beside()
     diagnostics = {*index.diagnostics, *registry.problems(), *consumers.diagnostics, *checkout.walk_diagnostics}
     return Audit(checkout, index, registry, contracts, consumers, model_set, sorted(diagnostics))
 
@@ -121,12 +127,12 @@ def require_contracts(contracts: Collection[str], wanted: Sequence[str]) -> None
             raise EngineError(f"this checkout has no contract {name}{hint}")
 
 
-def _without_collection(checkout: Checkout, wanted: Sequence[str]) -> Audit:
+def _without_collection(checkout: Checkout, wanted: Sequence[str], stage: Stage) -> Audit:
     """Read with the garbage collector off: hundreds of thousands of small tuples would make it run all the time."""
     was_on = gc.isenabled()
     gc.disable()
     try:
-        return read_checkout(checkout, wanted)
+        return read_checkout(checkout, wanted, stage)
     finally:
         if was_on:
             gc.enable()
@@ -137,6 +143,7 @@ def audit(
     rules: Iterable[Checks],
     *,
     contracts: Sequence[str] = (),
+    stage: Stage = unmeasured,
 ) -> Report:
     """Audit a checkout.
 
@@ -144,32 +151,35 @@ def audit(
         checkout: an opened tree.
         rules: which rules to apply.
         contracts: names of contracts to report on; all unless given.
+        stage: what each part is run under.
 
     Raises:
         EngineError: the tree cannot be audited, or a contract's name is not one of the tree's.
     """
-    return read_and_judge(checkout, rules, contracts=contracts)[1]
+    return read_and_judge(checkout, rules, contracts=contracts, stage=stage)[1]
 
 
 def read_and_judge(
-    checkout: Checkout, rules: Iterable[Checks], *, contracts: Sequence[str] = ()
+    checkout: Checkout, rules: Iterable[Checks], *, contracts: Sequence[str] = (), stage: Stage = unmeasured
 ) -> tuple[Audit, Report]:
     """As :func:`audit`, with what was read beside the report."""
-    read = _without_collection(checkout, contracts)
+    read = _without_collection(checkout, contracts, stage)
     gc.freeze()  # what was read stays: to look through it for garbage again and again would take longer than the rules
     try:
-        return read, judge(read, rules, contracts)
+        return read, judge(read, rules, contracts, stage)
     finally:
         gc.unfreeze()
 
 
-def judge(read: Audit, rules: Iterable[Checks], contracts: Sequence[str] = ()) -> Report:
+def judge(read: Audit, rules: Iterable[Checks], contracts: Sequence[str] = (), stage: Stage = unmeasured) -> Report:
     """Apply rules to what was read.
 
     Args:
         read: a checkout.
-        rules, contracts: as for :func:`audit`.
+        rules, contracts, stage: as for :func:`audit`.
     """
-    findings = [f for rule in rules for f in rule.check(read) if not contracts or f.contract in contracts]
+    with stage("rules"):
+        findings = [f for rule in rules for f in rule.check(read) if not contracts or f.contract in contracts]
     read.diagnostics = sorted({*read.diagnostics, *read.index.diagnostics})  # bodies are read when they are asked for
-    return survey(read, findings)
+    with stage("survey of the models"):
+        return survey(read, findings)

@@ -22,12 +22,12 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     map(
         frozenset,
         (
-            {"folders", "globs", "lower", "mro", "nearest", "outline", "problems", "scan", "toml_lines"},
+            {"folders", "globs", "lower", "mro", "nearest", "outline", "problems", "scan", "timings", "toml_lines"},
             {"beside", "findings"},
             {"facts", "fingerprint", "records", "settings", "source"},
             {"baseline", "checkpoint", "codec", "comments", "extract", "checkout", "changes"},
             {"suppress"},
-            {"cache", "index", "installed", "release"},
+            {"cache", "index", "installed", "overlay", "release"},
             {"registry", "values", "usage"},
             {"frames", "members", "compare"},
             {"binding", "builtin_calls", "calls", "construct", "evaluate"}

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from analyzer.commands import output
-from analyzer.commands.failure import CLEAN, FINDINGS
-from analyzer.commands.judging import judge, tree_with_settings
+from analyzer.commands import brief, output
+from analyzer.commands.concerning import concerns, inside
+from analyzer.commands.failure import CLEAN, FINDINGS, Failure
+from analyzer.commands.judging import counted, judge, name_for, tree_with_settings
 from analyzer.commands.options import Given, judging
 from analyzer.commands.tree import cache_options, failing_in_one_line
 
 if TYPE_CHECKING:
-    from analyzer.checkout import Checkout
-    from analyzer.findings import Finding
+    from analyzer.commands.tree import Tree
     from analyzer.records import Report
+    from analyzer.settings import Settings
 
 EXAMPLES = """
 \b
@@ -33,9 +36,6 @@ Exit codes:
   0  nothing to say         1  findings (see --fail-on); with --fix: files were changed
   2  the run itself failed: one line on standard error says why
 """
-
-SAME_FOR_ALL = frozenset({"gate"})
-"""Links that stand in every chain: a change there concerns no single finding."""
 
 
 @click.command(epilog=EXAMPLES, short_help="Judge changed files, for pre-commit.")
@@ -60,70 +60,54 @@ def hook(context: click.Context, files: tuple[Path, ...], root: Path, fix: bool,
     run are known and no file changed that matters, next to nothing is read.
     """
     with failing_in_one_line():
-        tree, settings = tree_with_settings(root, None, None, given, no_cache=no_cache)
-        changed = _inside(tree.checkout, files)
+        tree, settings = _tree(root, given, no_cache=no_cache)
+        changed = inside(tree.checkout, files)
         if not changed:
             context.exit(CLEAN)
-        report = judge(tree, settings, baseline=settings.baseline)
-    findings = [f for f in report.findings if not changed.isdisjoint(places(f))]
-    for lost in report.diagnostics:
-        if lost.path in changed:
-            click.echo(f"not read: {lost.path}{f':{lost.line}' if lost.line else ''}: {lost.message}", err=True)
-    if fix:
-        context.exit(FINDINGS if _fix(report, findings) else CLEAN)
-    counted = _counted(findings, settings.fail_on)
-    output.write_out("".join(line for finding in counted for line in _lines(finding, changed)))
-    context.exit(FINDINGS if counted else CLEAN)
+        named = partial(_named, tree.checkout.root)
+        if fix:
+            report = judge(tree, settings, baseline=settings.baseline)
+            context.exit(FINDINGS if _fix(report, changed, settings.fail_on, named) else CLEAN)
+        data = tree.known(
+            f"hook-{name_for(settings)}",
+            lambda: brief.encode(judge(tree, settings, baseline=settings.baseline), settings.fail_on),
+        )
+    told = [one for one in brief.decode(data) if not changed.isdisjoint(one.places)]
+    output.write_out("".join(f"{line}\n" for one in told for line in one.lines(changed, named)))
+    context.exit(FINDINGS if told else CLEAN)
 
 
-def _inside(checkout: Checkout, files: Iterable[Path]) -> set[str]:
-    """The files of the checkout's package among some, relative to its root."""
-    found = set()
-    for file in files:
-        try:
-            rel = checkout.rel(file)
-        except ValueError:  # elsewhere in the repository
-            continue
-        if rel.startswith(f"{checkout.package.name}/"):
-            found.add(rel)
-    return found
+def _tree(root: Path, given: Given, *, no_cache: bool) -> tuple[Tree, Settings]:
+    from analyzer.checkout import CheckoutError
+
+    try:
+        return tree_with_settings(root, None, None, given, no_cache=no_cache)
+    except CheckoutError as error:
+        why = str(error).partition("; ")[0]
+        raise Failure(
+            f"{why}; the hook judges the vLLM tree of the repository, in its root or where --tree says "
+            "(args: [--tree, FOLDER])"
+        ) from error
 
 
-def places(finding: Finding) -> set[str]:
-    """The files that a finding has to do with."""
-    found = {finding.at.path, *(x.path for x in finding.chain if x.link not in SAME_FOR_ALL)}
-    found.update(edit.path for edit in finding.fix.edits)
-    return found | ({finding.builds_inner.path} if finding.builds_inner is not None else set())
+def _named(root: Path, rel: str) -> str:
+    """A file as the user names it: from the working directory, which is the repository's root in a hook."""
+    path = root / rel
+    with suppress(ValueError):
+        return path.relative_to(Path.cwd()).as_posix()
+    return path.as_posix()
 
 
-def _counted(findings: Iterable[Finding], fail_on: str) -> list[Finding]:
-    from analyzer.findings import SEVERITIES
-
-    counted = () if fail_on == "never" else SEVERITIES[: SEVERITIES.index(fail_on) + 1]
-    return [f for f in findings if f.severity in counted]
-
-
-def _lines(finding: Finding, changed: set[str]) -> Iterable[str]:
-    """The finding on one line, as compilers do; then the links in changed files that it stands on, and the fix."""
-    at, fix = finding.at, finding.fix
-    yield f"{at.path}:{at.line}:{at.column}: {finding.code} {finding.message}\n"
-    if at.path not in changed:
-        for link in finding.chain:
-            if link.path in changed and link.link not in SAME_FOR_ALL:
-                yield f"  {link.path}:{link.line}: {link.link}: {link.detail}\n"
-    kinds = {"safe": "fix", "unsafe": "unsafe fix", "none": "no fix"}
-    yield f"  {kinds[fix.safety]}: {fix.summary}\n"
-
-
-def _fix(report: Report, findings: Sequence[Finding]) -> bool:
-    """Carry out the safe fixes; whether a file was changed."""
+def _fix(report: Report, changed: set[str], fail_on: str, named: Callable[[str], str]) -> bool:
+    """Carry out the safe fixes; whether a file was changed, or should have been."""
     from analyzer.fix import plan_fixes, write_plan
 
     root = report.checkout.root
+    findings = [finding for finding in counted(report.findings, fail_on) if concerns(finding, changed)]
     plan = plan_fixes(root, [f.fix for f in findings if f.fix.safety == "safe" and f.fix.edits])
     written = write_plan(root, plan)
     for path, reason in written.refused:
-        click.echo(f"not written: {path} {reason}", err=True)
+        click.echo(f"not written: {named(path)} {reason}", err=True)
     for path in written.paths:
-        output.write_out(f"fixed {path}\n")
-    return bool(written.paths)
+        output.write_out(f"fixed {named(path)}; stage it after a look\n")
+    return bool(written.paths or written.refused)

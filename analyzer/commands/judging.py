@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +13,7 @@ from analyzer.commands.selection import rule_names
 from analyzer.commands.tree import Tree, open_tree, tree_of
 
 if TYPE_CHECKING:
+    from analyzer.findings import Finding
     from analyzer.records import Report
     from analyzer.settings import Settings
     from rules._rule import Rule
@@ -58,6 +62,17 @@ def judge(tree: Tree, settings: Settings, *, baseline: Path | None = None, updat
     return sift(tree.report(), settings, rule_names(), comment_rules, baseline=baseline, update=update)
 
 
+def name_for(settings: Settings, *more: object) -> str:
+    """A name for something that depends on the settings, their baseline and some values; for :meth:`Tree.known`."""
+    known = b""
+    if settings.baseline is not None:
+        with suppress(OSError):  # the run will say so
+            known = settings.baseline.read_bytes()
+    digest = hashlib.blake2b(repr((settings, more)).encode("utf-8", "surrogateescape"), digest_size=12)
+    digest.update(known)
+    return digest.hexdigest()
+
+
 def rules_of(settings: Settings) -> list[Rule]:
     """The rules whose findings are reported."""
     from rules import all_rules
@@ -75,3 +90,16 @@ def keep_baseline(report: Report) -> None:
 
     if report.baseline is not None:
         write_baseline(report.baseline.file, report.baseline.entries)
+
+
+def fails(report: Report, fail_on: str) -> bool:
+    """Whether a finding is as severe as ``fail-on`` says, or more."""
+    return bool(counted(report.findings, fail_on))
+
+
+def counted(findings: Iterable[Finding], fail_on: str) -> list[Finding]:
+    """The findings that are as severe as ``fail-on`` says, or more."""
+    from analyzer.findings import SEVERITIES
+
+    severities = () if fail_on == "never" else SEVERITIES[: SEVERITIES.index(fail_on) + 1]
+    return [finding for finding in findings if finding.severity in severities]

@@ -115,7 +115,11 @@ def settle(forms: Sequence[Wanted], target: str | None) -> list[Wanted]:
 
 
 def render_reports(
-    report: Report, wanted: Sequence[Wanted], rules: Sequence[Rule], detail: Detail = "normal"
+    report: Report,
+    wanted: Sequence[Wanted],
+    rules: Sequence[Rule],
+    detail: Detail = "normal",
+    sources: Path | None = None,
 ) -> list[tuple[str, str]]:
     """Reports as texts, each with its place.
 
@@ -126,6 +130,7 @@ def render_reports(
         wanted: which, as :func:`settle` gives them.
         rules: those that were applied.
         detail: how much the text tells.
+        sources: where the files are that fixes would change, if not in the report's tree.
 
     Raises:
         Failure: the summary cannot be written.
@@ -133,7 +138,7 @@ def render_reports(
     from analyzer.report import formats
     from analyzer.report.context import Context
 
-    context = Context(rules, repository(), _changes_of(report.checkout.root), detail=detail)
+    context = Context(rules, repository(), _changes_of(sources or report.checkout.root), detail=detail)
     texts: list[tuple[str, str]] = []
     for form, place in wanted:
         on_terminal = form == "text" and place == STDOUT

@@ -15,6 +15,7 @@ import click
 from analyzer.commands.failure import Failure, one_line
 from analyzer.commands.progress import fetching, working
 from analyzer.problems import InputError
+from analyzer.timings import Stage, unmeasured
 
 if TYPE_CHECKING:
     from analyzer.cache import Cache, State
@@ -85,15 +86,20 @@ class Tree:
     Args:
         checkout: an opened tree.
         cache: its results; None to do without.
+        stage: what each part of an audit is run under.
     """
 
     checkout: Checkout
     cache: Cache | None
+    stage: Stage = unmeasured
 
     @cached_property
     def state(self) -> State | None:
         """What the tree holds; None without a cache."""
-        return self.cache.state() if self.cache is not None else None
+        if self.cache is None:
+            return None
+        with self.stage("search for changes"):
+            return self.cache.state()
 
     def known(self, product: str, make: Callable[[], bytes], *, of_report: bool = True) -> bytes:
         """A result that depends on nothing but the tree and ``product``; made where it is not known yet.
@@ -149,7 +155,7 @@ class Tree:
         from rules import all_rules
 
         with working(f"reading vLLM {self.checkout.version or ''}"):
-            report = engine.audit(self.checkout, all_rules())
+            report = engine.audit(self.checkout, all_rules(), stage=self.stage)
         gc.freeze()  # a command ends soon: nothing of this becomes garbage that is worth looking for, then or at exit
         return report
 

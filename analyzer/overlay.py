@@ -1,0 +1,70 @@
+"""A checkout with other contents for one file, as an editor has them that has not saved yet."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from analyzer.checkout import Checkout
+from analyzer.problems import InputError
+
+_SETTINGS = "pyproject.toml"
+"""What is read of a tree beside its package: the line length, by fixes."""
+
+
+class OverlayError(InputError):
+    """The tree cannot be laid out anew; one line for the user."""
+
+
+@contextmanager
+def overlay(checkout: Checkout, rel: str, data: bytes) -> Iterator[Checkout]:
+    """Lay a checkout out in a temporary folder: its folders anew, one file with other contents, the rest as links.
+
+    Links to folders stay links, so that names in reports are as before.
+
+    Args:
+        checkout: the tree.
+        rel: the file's name in reports; it need not be there yet.
+        data: its contents.
+
+    Yields:
+        The same checkout in another place, which is gone afterwards.
+
+    Raises:
+        OverlayError: the folder cannot be made or filled, for want of links for instance.
+    """
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="vllm-contracts-")
+    except OSError as error:
+        raise OverlayError(f"no temporary folder can be made: {error.strerror or error}") from None
+    with folder as made:
+        root = Path(made).resolve()
+        try:
+            _lay_out(checkout, root)
+            file = root / rel
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.unlink(missing_ok=True)
+            file.write_bytes(data)
+        except OSError as error:
+            raise OverlayError(f"{checkout.root}: cannot be laid out in {root}: {error.strerror or error}") from None
+        extra = tuple(root / checkout.rel(path) for path in checkout.extra_model_roots)
+        yield Checkout(root, root / checkout.package.name, checkout.version, extra)
+
+
+def _lay_out(checkout: Checkout, target: Path) -> None:
+    if (checkout.root / _SETTINGS).exists():
+        (target / _SETTINGS).symlink_to(checkout.root / _SETTINGS)
+    real, package = checkout.package.resolve(), target / checkout.package.name
+    for top, folders, files in os.walk(real):
+        source, there = Path(top), package / Path(top).relative_to(real)
+        there.mkdir()
+        for folder in [name for name in folders if (source / name).is_symlink()]:
+            leads = (source / folder).resolve()
+            inside = leads == real or real in leads.parents
+            (there / folder).symlink_to(package / leads.relative_to(real) if inside else leads)
+        for name in files:
+            if name.endswith(".py"):
+                (there / name).symlink_to(source / name)
