@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def _terminal() -> Console | None:
     """Standard error, if it is a terminal that can redraw a line."""
-    if not sys.stderr.isatty():  # asked first: loading rich takes longer than many a run
+    if sys.stderr is None or not sys.stderr.isatty():  # asked before rich is loaded, which takes time
         return None
     from rich.console import Console
 
