@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 CONTRACT = "SupportsEagle3"
-RELEASES = (
-    "0.11.0 0.12.0 0.13.0 0.14.1 0.15.1 0.16.0 0.17.1 0.18.1 0.19.0 0.20.2 0.22.1 0.24.0 0.26.0 0.28.0 0.30.0 "
-    "0.32.0 0.33.0"
-).split()
+RELEASES = [
+    *("0.11.0", "0.12.0", "0.13.0", "0.14.1", "0.15.1", "0.16.0", "0.17.1", "0.18.1", "0.19.0", "0.20.2"),
+    *("0.22.1", "0.24.0", "0.26.0", "0.28.0", "0.30.0", "0.32.0", "0.33.0"),
+]
 NO, CLAIMED, YES, UNKNOWN, ABSENT = "no", "claimed, broken", "yes", "unknown", "no such class"
 # Findings that say: the models behind could do it, and this class does not let them, or does it wrongly.
 FAULTS = {"VC001", "VC002", "VC003", "VC004", "VC005", "VC006", "VC007", "VC009", "VC011"}
@@ -58,6 +58,7 @@ class Audit:
     """What the rows need of one audit."""
 
     models: dict[str, Record]
+    serving: set[str]  # the classes that can be a target: no draft heads, no pooling models, no shared bases
     codes: dict[str, set[str]]
     sharing: dict[tuple[str, int], set[str]]  # classes by the statement that builds their inner model
 
@@ -101,8 +102,8 @@ def read(audit: Record) -> Audit:
     for model in audit["models"]:
         for inner in model["inner"]:
             sharing[inner["path"], inner["line"]].add(model["class"])
-    models = {m["class"]: m for m in audit["models"] if m["role"] in ("wrapper", "text")}
-    return Audit(models, codes, sharing)
+    serving = {m["class"] for m in audit["models"] if m["role"] in ("wrapper", "text")}
+    return Audit({m["class"]: m for m in audit["models"]}, serving, codes, sharing)
 
 
 def changes(old: Audit, new: Audit) -> list[Row]:
@@ -113,7 +114,7 @@ def changes(old: Audit, new: Audit) -> list[Row]:
         new: the newer one.
     """
     rows = []
-    for cls in sorted({*old.models, *new.models}, key=lambda c: (short(c), c)):
+    for cls in sorted(old.serving | new.serving, key=lambda c: (short(c), c)):
         before, after = old.state(cls), new.state(cls)
         supports = {before, after} - {NO, ABSENT}
         if before != after and supports:
@@ -144,6 +145,8 @@ def explain(cls: str, old: Audit, new: Audit) -> str:
         return f"found before: {told}; the claim was withdrawn"
     if fresh:
         return f"found after: {fresh}"
+    if after == UNKNOWN:
+        return f"outside: not decided after: {new.models[cls]['contracts'][CONTRACT]['reason']}"
     return UNEXPLAINED
 
 
@@ -162,12 +165,14 @@ def _came_or_went(cls: str, old: Audit, new: Audit) -> str:
     names = set(here.models[cls]["architectures"])
     twins = sorted(c for c, m in there.models.items() if c != cls and names & set(m["architectures"]))
     word = "new class" if came else "removed class"
+    fresh = _told(cls, new, but_not=old) if came else ""
+    now = f"; found after: {fresh}" if fresh else ""
     if not twins:
-        return f"outside: {word}"
+        return f"outside: {word}{now}"
     states = ", ".join(f"{short(twin)} ({there.state(twin)})" for twin in twins)
     found = "; ".join(filter(None, (_told(twin, there, but_not=here) for twin in twins)))
     link = "takes the place of" if came else "replaced by"
-    return f"outside: {word}, {link} {states}" + (f"; found there: {found}" if found else "")
+    return f"outside: {word}, {link} {states}" + (f"; found there: {found}" if found else "") + now
 
 
 def short(cls: str) -> str:

@@ -141,7 +141,7 @@ def target_weights(decoder: Shapes, decoder_prefix: str, head: str) -> dict[str,
     import torch
 
     torch.manual_seed(1)
-    weights = {name: _random(name, shape) for name, shape in decoder.items()}
+    weights = {name: random_weight(name, shape) for name, shape in decoder.items()}
     embeddings = torch.randn(VOCAB, HIDDEN)
     weights["embed_tokens.weight"] = embeddings
     rows = torch.empty_like(embeddings)
@@ -160,7 +160,7 @@ def drafter_weights(kind: str, target: dict[str, Any], embeddings: str) -> dict[
     import torch
 
     torch.manual_seed(2)
-    weights = {name: _random(name, shape) for name, shape in drafter_shapes().items()}
+    weights = {name: random_weight(name, shape) for name, shape in drafter_shapes().items()}
     if kind == "random":
         return weights
     walk = torch.tensor(token_walk())
@@ -172,7 +172,13 @@ def drafter_weights(kind: str, target: dict[str, Any], embeddings: str) -> dict[
     return weights
 
 
-def _random(name: str, shape: tuple[int, ...]) -> Any:
+def random_weight(name: str, shape: tuple[int, ...]) -> Any:
+    """A weight as training might start with; norms are ones.
+
+    Args:
+        name: in the checkpoint.
+        shape: of the tensor.
+    """
     import torch
 
     if "norm" in name:

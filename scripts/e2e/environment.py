@@ -90,15 +90,12 @@ def _name(requirement: str) -> str:
 
 def _install_torch(environment: Environment, version: str) -> str:
     """The CPU build where the index has one, else the common build, which runs on CPUs too but is large."""
-    for candidate in (f"{version}+cpu", version):
-        try:
-            _pip(environment, f"torch=={candidate}")
-        except SetupFailed:
-            if candidate == version:
-                raise
-        else:
-            return candidate
-    raise AssertionError
+    try:
+        _pip(environment, f"torch=={version}+cpu")
+    except SetupFailed:
+        _pip(environment, f"torch=={version}")
+        return version
+    return f"{version}+cpu"
 
 
 def _install_torchvision(environment: Environment, torch: str) -> None:
