@@ -134,7 +134,7 @@ def _notes(trials: Sequence[Trial]) -> str:
         if trial.nameless is not None:
             attribute = trial.expected.missing
             remedy = (
-                "`fix` added the class to the proposer's list" if trial.expected.named_by_fix else "so was its config"
+                "`fix` added the class to the proposer's list" if trial.expected.named_by_fix else "it stayed there"
             )
             lines.append(
                 f"- {trial.release}, `{trial.wrapper.cls}`: VC012 says that the proposer will ask for "

@@ -118,7 +118,7 @@ def _kimi_vl() -> Wrapper:
                 "qk_nope_head_dim": HEAD,
                 "qk_rope_head_dim": rotary,
                 "v_head_dim": HEAD,
-                "n_routed_experts": None,
+                "n_routed_experts": 4,  # used by no layer: the first eight are dense
             },
         },
         layer=layer,
