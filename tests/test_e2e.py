@@ -98,7 +98,7 @@ def test_nothing_of_a_run_is_left_behind(lasts: str, ended: str, tmp_path: Path)
     note = tmp_path / "pid"
     command = [sys.executable, "-c", PARENT, str(note), lasts]
     with (tmp_path / "log").open("w") as log:
-        said = contained(command, search_path=[], output=log, limit=20.0 if lasts == "600" else 120.0)
+        said = contained(command, settings={}, output=log, limit=20.0 if lasts == "600" else 120.0)
     assert said.startswith(ended)
     child = int(note.read_text())
     for _ in range(100):

@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -38,6 +39,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=user_cache_path("vllm-contracts-e2e"), help="where to work")
     parser.add_argument("--write", type=Path, help="also write the table into this Markdown file")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a run that is going on is ended too
     wrappers = [WRAPPERS[name] for name in arguments.wrapper or WRAPPERS]
     trials = []
     for release in arguments.release or RELEASES:

@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -75,22 +75,24 @@ def run_engine(
     job.write_text(json.dumps(wanted))
     command = [str(python), str(Path(__file__).with_name("engine_run.py")), str(job), str(result)]
     with (folder / f"{name}.log").open("w") as log:
-        ended = contained(command, search_path=[overlay], output=log)
+        # What vLLM notes of model classes is kept by the copy that it read, and not in the user's own cache.
+        settings = {"PYTHONPATH": str(overlay), "VLLM_CACHE_ROOT": str(overlay / "cache")}
+        ended = contained(command, settings=settings, output=log)
     if not result.is_file():
         return Outcome(error="NoResult", message=ended)
     return Outcome(**json.loads(result.read_text()))
 
 
-def contained(command: Sequence[str], *, search_path: Sequence[Path], output: Any, limit: float = TIME_LIMIT) -> str:
+def contained(command: Sequence[str], *, settings: Mapping[str, str], output: Any, limit: float = TIME_LIMIT) -> str:
     """Run a command in a process group that does not outlive it; tell how it ended.
 
     Args:
         command: to run.
-        search_path: folders to put before Python's own.
+        settings: further environment variables.
         output: an open file for what it prints.
         limit: in seconds.
     """
-    environment = {**os.environ, **SETTINGS, "PYTHONPATH": os.pathsep.join(map(str, search_path))}
+    environment = {**os.environ, **SETTINGS, **settings}
     process = subprocess.Popen(command, env=environment, stdout=output, stderr=output, start_new_session=True)
     try:
         return f"exit code {process.wait(limit)}"
