@@ -9,7 +9,7 @@ AUDIT ?=
 TORCH_INDEX ?=
 VERIFY ?=
 
-.PHONY: help setup audit verify test browser lint check docs bench clean
+.PHONY: help setup audit verify test browser lint check docs corpus e2e bench clean
 
 help:
 	@echo "make audit                audit vLLM $(RELEASE) (RELEASE=x.y.z for another, AUDIT=path for your own tree)"
@@ -20,6 +20,8 @@ help:
 	@echo "make docs                 make docs/rules and the README's table of rules from the rules"
 	@echo "make check                lint and test: what CI runs"
 	@echo "make bench                how long it takes, as ratios (needs hyperfine)"
+	@echo "make corpus               write docs/corpus.md: upstream's changes, release by release, and what explains them"
+	@echo "make e2e                  whole engines on the CPU, before and after the fix (needs 15 GB and PyPI; writes docs/e2e.md)"
 
 $(BIN)/.ready: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -57,6 +59,13 @@ docs: setup
 
 bench: setup
 	$(BIN)/python -m scripts.bench.marks --release $(RELEASE)
+
+corpus: setup
+	$(BIN)/python scripts/corpus.py docs/corpus.md
+
+# The environments need a Python for which the releases' CPU build of torch is to be had.
+e2e: setup
+	$(BIN)/python -m scripts.e2e --write docs/e2e.md
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
