@@ -56,6 +56,37 @@ def declare(audit: Audit, owner: ClassInfo, models: list[Model], status: Status)
     return Fix("unsafe" if why else "safe", what, tuple(edits), why)
 
 
+def delegate(audit: Audit, owner: ClassInfo, models: list[Model], status: Status) -> Fix:
+    """The repair of a class that passes the check with methods that do not do their work: hand them on.
+
+    Args:
+        audit: what was read.
+        owner: the class that gets the methods.
+        models: the models that it repairs.
+        status: how the first of them stands to the contract.
+    """
+    contract = status.contract
+    possible = [a for m in models for a in audit.status(m, contract).alternatives]
+    status = replace(status, alternatives=possible)
+    supported = [a for a in possible if a.supported and a.inner is not None]
+    attributes = list(dict.fromkeys(a.inner.attribute for a in supported if a.inner is not None))
+    if not attributes:
+        return Fix("none", "no inner model to hand the methods on to was found")
+    blocked = _blocked(audit, supported)
+    if blocked:
+        return Fix("none", f"delegating would only move the failure: {blocked}")
+    if len(attributes) > 1:
+        return Fix("none", f"the inner model stands at {' or '.join(f'self.{name}' for name in attributes)}")
+    disturbed = _disturbed(audit, owner, models, contract, attributes[0])
+    if disturbed:
+        return Fix("none", f"{disturbed} inherits from {owner.name} and would get the methods too")
+    guarded = status.config_decides or len(supported) < len(possible)
+    edits = delegation(contract, owner, attributes[0], guarded=guarded)
+    why = _why_unsafe(audit, owner, models, status, supported)
+    what = f"delegate the methods of {contract.name} to self.{attributes[0]}"
+    return Fix("unsafe" if why else "safe", what, edits, why)
+
+
 def _blocked(audit: Audit, supported: list[Alternative]) -> str:
     """Why the feature would still not work after the repair, whatever the configuration; empty if it would."""
     reasons = []
@@ -134,6 +165,26 @@ def _overclaims(audit: Audit, owner: ClassInfo, models: list[Model], contract: C
         if not any(a.supported for a in status.alternatives):
             return f"{heir.cls.name} inherits from {owner.name} and would claim what its own inner model lacks"
     return ""
+
+
+def _disturbed(audit: Audit, owner: ClassInfo, models: list[Model], contract: Contract, attribute: str) -> str:
+    """A class that may work today and whose own inner model new methods in ``owner`` would miss; empty if none."""
+    for heir in audit.models:
+        if heir in models or not heir.serves or not heir.cls.derives_from(owner):
+            continue
+        for alternative in audit.status(heir, contract).alternatives:
+            if alternative.outer.ok is False or not _gets(heir.cls, owner, alternative.outer):
+                continue
+            inner, own = alternative.inner, alternative.own
+            if inner is None or inner.attribute != attribute or own is None or own.ok is not True:
+                return heir.cls.name
+    return ""
+
+
+def _gets(heir: ClassInfo, owner: ClassInfo, chain: Chain) -> bool:
+    """Whether a method put into ``owner`` would be the effective one of ``heir``."""
+    order = heir.own_mro
+    return any(m.owner not in order or order.index(m.owner) >= order.index(owner) for m in chain.methods if m.owner)
 
 
 def declare_model(audit: Audit, model: Model, status: Status) -> Fix:
