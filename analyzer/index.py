@@ -366,6 +366,10 @@ class Index:
         if not found:
             return Missing(f"base {render(expr)} of {info.key} is not bound")
         target = found[-1]
+        classes = [t for t in found if isinstance(t, ClassInfo)]
+        if len(classes) > 1:
+            names = " or ".join(t.key for t in classes)
+            return Missing(f"base {render(expr)} of {info.key} is {names}, as the platform has it")
         if isinstance(target, ValueRef):
             given = self.module(target.module)
             bound = given.names[target.name][-1].target if given is not None else None
