@@ -34,6 +34,10 @@ class Opaque(Value):
         return f"Opaque({self.text!r})"
 
 
+class Lambda(Opaque):
+    """A function without a name: there for certain, and not followed when it is called."""
+
+
 class Const(Value):
     """A literal."""
 
