@@ -281,7 +281,7 @@ class StubMethod(Rule):
                     continue
                 for method in called:
                     if _asked(audit, model, contract, method) and _effective_stub(audit, model, contract, method):
-                        groups.setdefault((_declaring(model.cls, contract), method.name), []).append(model)
+                        groups.setdefault((_at_fault(audit, model, contract, method), method.name), []).append(model)
             for (owner, name), models in groups.items():
                 method = next(m for m in called if m.name == name)
                 yield self._report(audit, contract, owner, method, models)
@@ -371,6 +371,17 @@ def _effective_stub(audit: Audit, model: Model, contract: Contract, method: Cont
         if method.name in instance.attrs or instance.missing_reason or members.unknown_base(model.cls):
             return False
     return True
+
+
+def _at_fault(audit: Audit, model: Model, contract: Contract, method: ContractMethod) -> ClassInfo:
+    """The class with an empty method of its own, else the one that brings the contract in."""
+    for alternative in audit.status(model, contract).alternatives:
+        for result in alternative.outer.methods:
+            own = result.method is method and result.owner is not None and not members.is_protocol(result.owner)
+            if own and result.owner in model.cls.own_mro:
+                assert result.owner is not None
+                return result.owner
+    return _declaring(model.cls, contract)
 
 
 def _declaring(cls: ClassInfo, contract: Contract) -> ClassInfo:
