@@ -84,6 +84,8 @@ def delegate(audit: Audit, owner: ClassInfo, models: list[Model], status: Status
     disturbed = _disturbed(audit, owner, models, contract, attributes[0])
     if disturbed:
         return Fix("none", f"{disturbed} inherits from {owner.name} and would get the methods too")
+    if stays := _stays(audit, owner, models, contract):
+        return Fix("none", f"{stays} would still be the effective one")
     guarded = status.config_decides or len(supported) < len(possible)
     edits = delegation(contract, owner, attributes[0], guarded=guarded)
     why = _why_unsafe(audit, owner, models, status, supported)
@@ -204,6 +206,16 @@ def _disturbed(audit: Audit, owner: ClassInfo, models: list[Model], contract: Co
             inner, own = alternative.inner, alternative.own
             if inner is None or inner.attribute != attribute or own is None or own.ok is not True:
                 return heir.cls.name
+    return ""
+
+
+def _stays(audit: Audit, owner: ClassInfo, models: list[Model], contract: Contract) -> str:
+    """A method that fails and that one put into ``owner`` would not replace; empty if there is none."""
+    for model in models:
+        order = model.cls.own_mro
+        for result in (m for a in audit.status(model, contract).alternatives for m in a.outer.methods):
+            if result.ok is False and result.owner in order and order.index(result.owner) < order.index(owner):
+                return f"{result.owner.name}.{result.method.name}"
     return ""
 
 

@@ -377,9 +377,8 @@ def _at_fault(audit: Audit, model: Model, contract: Contract, method: ContractMe
     """The class with an empty method of its own, else the one that brings the contract in."""
     for alternative in audit.status(model, contract).alternatives:
         for result in alternative.outer.methods:
-            own = result.method is method and result.owner is not None and not members.is_protocol(result.owner)
-            if own and result.owner in model.cls.own_mro:
-                assert result.owner is not None
+            own = result.method is method and result.owner is not None and result.owner is result.stub_of
+            if own and result.owner in model.cls.own_mro and not members.is_protocol(result.owner):
                 return result.owner
     return _declaring(model.cls, contract)
 
