@@ -215,10 +215,12 @@ def step_difference(step: str, result: MethodResult, raised: str, effect: bool) 
     }.get(result.how, "")
     if result.how == "fails" and result.failure is not None:
         says = f"{result.failure.kind}: {result.failure.detail.partition('…')[0]}"
-    right = did.startswith(says)
+    right: bool | None = did.startswith(says)
     if result.how == "missing":
         right = did.startswith("AttributeError") and "has no attribute " in did  # __getattr__ may name another
     if result.how == "fails" and did.startswith("AttributeError: ") and says.startswith("AttributeError: "):
         right = did.rpartition(" ")[2] == says.rpartition(" ")[2]  # __getattr__ may name another object
+    if result.how == "no-effect" and raised:
+        right = None  # it does nothing at the best: what it asks on its way may fail
     what = f"{step}: {did}, static {result.how} {result.reason}"
     return Difference(what, None if result.how == "unknown" else right, True)

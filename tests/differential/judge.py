@@ -174,12 +174,12 @@ def _repair(ground: Ground, before: Ran, worked: set[str], made: Judgement) -> N
         assert family is not None
         if (finding.code, finding.contract, finding.cls) in left:
             made.wrong.append((family.source, f"{finding.code} of {finding.cls} is still there after its safe fix"))
-    repaired = {f.cls for f in safe}
+    repaired = {architecture for f in safe for architecture in f.architectures}
     for model, outcomes in after.outcomes:
         for outcome in outcomes:
             if _is_refused(after, model, outcome):
                 continue
-            if model.cls.key in repaired and not outcome["build"] and not _works(outcome):
+            if repaired.intersection(model.architectures) and not outcome["build"] and not _works(outcome):
                 made.wrong.append((_source(after, model), f"{model.cls.name} was repaired and fails: {outcome}"))
             if model.cls.key in worked and not _works(outcome):
                 made.wrong.append((_source(after, model), f"{model.cls.name} worked until a repair: {outcome}"))

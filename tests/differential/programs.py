@@ -74,7 +74,7 @@ TEXTS = ("Alpha", "Beta", "Delta")
 OTHER_ATTRIBUTES = ("llm", "text", "model", "thinker", "decoder")
 
 
-@dataclass
+@dataclass(repr=False)
 class Family:
     """One file or package of the model folder.
 
@@ -101,7 +101,7 @@ class Family:
         return next((a for a in self.rows if a.endswith("TextForCausalLM")), "")
 
 
-@dataclass
+@dataclass(repr=False)
 class Program:
     interfaces: Interfaces
     families: list[Family]

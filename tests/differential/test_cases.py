@@ -36,6 +36,7 @@ class Case:
         methods: members of the class; the contract's methods, delegated, unless given.
         end: of forward, where ``out`` is the inner model's result.
         generation: of the fixture tree.
+        flag: whether the contract's checker only reads the flag.
     """
 
     verdict: str
@@ -46,6 +47,7 @@ class Case:
     end: str = "return out"
     after: str = ""
     generation: str = "0.20"
+    flag: bool = False
 
     def source(self) -> str:
         names = {"setter": SETTER, "getter": GETTERS.get(self.generation, GETTER)}
@@ -96,6 +98,23 @@ CASES: dict[str, Case] = {
         "works",
         before="Inner, Other = DeltaPlain, BetaPlain",
         build="self.language_model = Inner(vllm_config=vllm_config)",
+    ),
+    "the decoder takes the place of the model that it was inside": Case(
+        "works",
+        build="self.language_model = DeltaPlain(vllm_config=vllm_config)\n"
+        "self.language_model = self.language_model.model",
+        methods="def {setter}(self, layers):\n    self.language_model.aux_hidden_state_layers = layers\n\n"
+        "def {getter}(self):\n    return (2, 4, 5)",
+    ),
+    "a class that denies what the wrapper declares": Case(
+        "works", after="class Denying(Wrap):\n    supports_eagle3 = False", flag=True
+    ),
+    "an empty method behind another that fails": Case(
+        "broken",
+        before="class Calling:\n    def {setter}(self, layers):\n        super().{setter}(layers)",
+        bases="nn.Module, Calling, SupportsEagle3",
+        methods='def {getter}(self):\n    raise NotImplementedError("not yet")',
+        generation="0.16",
     ),
     "a possibility that cannot be followed": Case(
         "unknown",
@@ -222,10 +241,13 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Judge
 def program_of(case: Case) -> Program:
     head = HEAD.format(r=".", protocols=PROTOCOLS)
     rows = {"Fam0ForCausalLM": ("fam0", "Wrap")}
+    if "class Denying" in case.after:
+        rows["Fam0DenyingForCausalLM"] = ("fam0", "Denying")
     family = Family("fam0", {"fam0.py": f"{head}\n\n{case.source()}"}, rows, head.strip("\n"))
     getter = GETTERS.get(case.generation, GETTER)
     assert case.generation in GENERATIONS
-    return Program(Interfaces(case.generation, SETTER, getter, "", CHECKS[0], "", ()), [family])
+    check = CHECKS[1 if case.flag else 0]
+    return Program(Interfaces(case.generation, SETTER, getter, "", check, "", ()), [family])
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -1,0 +1,1 @@
+"""Programs to be run by hand."""
