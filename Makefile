@@ -9,7 +9,11 @@ AUDIT ?=
 TORCH_INDEX ?=
 VERIFY ?=
 
-.PHONY: help setup audit verify test browser lint check docs corpus e2e bench clean
+EXAMPLES ?= 100000
+# Ten packages that have nothing to do with vLLM.
+PACKAGES ?= django sympy sqlalchemy networkx twisted ansible-core sphinx pygments nltk pandas
+
+.PHONY: help setup audit verify test browser lint check docs corpus e2e bench clean differential robustness
 
 help:
 	@echo "make audit                audit vLLM $(RELEASE) (RELEASE=x.y.z for another, AUDIT=path for your own tree)"
@@ -18,6 +22,8 @@ help:
 	@echo "make browser              run the tests of HTML pages, with a chromium from apt-get where that is allowed"
 	@echo "make lint                 ruff and mypy"
 	@echo "make docs                 make docs/rules and the README's table of rules from the rules"
+	@echo "make differential         random trees, analysed and run (EXAMPLES=n)"
+	@echo "make robustness           foreign packages, damaged files, very many files"
 	@echo "make check                lint and test: what CI runs"
 	@echo "make bench                how long it takes, as ratios (needs hyperfine)"
 	@echo "make corpus               write docs/corpus.md: upstream's changes, release by release, and what explains them"
@@ -52,6 +58,17 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+differential: setup
+	$(BIN)/python -W ignore -m tests.differential $(EXAMPLES)
+
+robustness: setup
+	@mkdir -p .robustness
+	$(BIN)/python -m pip download --quiet --no-deps --only-binary=:all: --dest .robustness $(PACKAGES)
+	@for wheel in .robustness/*.whl; do $(BIN)/python -m zipfile -e $$wheel $${wheel%%-*}; done
+	$(BIN)/python -m scripts.robustness packages $(addprefix .robustness/,$(subst -,_,$(PACKAGES)))
+	$(BIN)/python -m scripts.robustness mutations 10000
+	$(BIN)/python -m scripts.robustness sizes 50000
+
 check: lint test
 
 docs: setup
@@ -68,4 +85,4 @@ e2e: setup
 	$(BIN)/python -m scripts.e2e --write docs/e2e.md
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .robustness build dist *.egg-info

@@ -128,6 +128,8 @@ def _setattr(machine: Machine, arguments: Arguments, frame: Frame, line: int) ->
             machine.set_attribute(target, str(name.value), value, frame, line)
         elif isinstance(target, Instance):
             target.missing_reason = target.missing_reason or "setattr with a computed name"
+        elif isinstance(target, Opaque) and machine.strict:
+            machine.outcome.unknown.append(f"an attribute is set on something unknown at {frame.path}:{line}")
     return Const(None)
 
 
@@ -148,7 +150,9 @@ def _callable(machine: Machine, arguments: Arguments, frame: Frame, line: int) -
 
 def _type(machine: Machine, arguments: Arguments, frame: Frame, line: int) -> Value | None:
     del machine, frame, line
-    value = arguments.positional[0] if len(arguments.positional) == 1 else None
+    if len(arguments.positional) != 1:
+        return Opaque("type(…)", "a class that type(…) makes")
+    value = arguments.positional[0]
     return ClassValue(value.cls) if isinstance(value, Instance) else None
 
 
@@ -183,10 +187,13 @@ def _may_have_len(value: Instance) -> bool:
 
 def _sequence(kind: str) -> Builtin:
     def make(machine: Machine, arguments: Arguments, frame: Frame, line: int) -> Value | None:
-        del machine, frame, line
         if not arguments.positional:
             return Collection(kind)
         value = arguments.positional[0]
+        if isinstance(value, Const) and value.value is None and machine.strict:
+            raise machine.fail("TypeError", "'NoneType' object is not iterable", frame, line)
+        if isinstance(value, ForwardResult) and kind == "tuple":
+            return value
         if isinstance(value, Collection):
             made = Collection(kind, value.items, complete=value.complete and kind != "set")
             made.taint = value.taint
@@ -307,7 +314,9 @@ def _of_module(machine: Machine, receiver: Instance, name: str, arguments: Argum
     construct.prepare(machine, receiver)
     if name == "children":
         children = [v for v in receiver.attrs.values() if is_module(v)]
-        return Collection("list", [o for v in children for o in (v.options if isinstance(v, OneOf) else (v,))])
+        unknown = any(isinstance(v, Opaque) and v.reason for v in receiver.attrs.values())
+        found = [o for v in children for o in (v.options if isinstance(v, OneOf) else (v,))]
+        return Collection("list", found, complete=bool(found) or not unknown)
     if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
         first = arguments.get("name", 0)
         if isinstance(first, Const):

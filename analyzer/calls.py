@@ -30,6 +30,7 @@ from analyzer.values import (
     ForwardResult,
     Function,
     Instance,
+    Lambda,
     OneOf,
     Opaque,
     Partial,
@@ -83,7 +84,10 @@ def call(
         frame, line, site: where.
     """
     if isinstance(callee, OneOf):
-        return one_of(call(machine, option, arguments, frame, line, site) for option in callee.options)
+        called = [o for o in callee.options if not (isinstance(o, Const) and o.value is None)]
+        return one_of(call(machine, option, arguments, frame, line, site) for option in called)
+    if isinstance(callee, Const) and callee.value is None and machine.strict:
+        raise machine.fail("TypeError", "'NoneType' object is not callable", frame, line)
     if isinstance(callee, Function):
         return _function(machine, callee, arguments, frame, line, site)
     if isinstance(callee, ClassValue):
@@ -100,6 +104,8 @@ def call(
     if machine.strict and taint_of(arguments):
         machine.outcome.unknown.append(f"the call at {frame.path}:{line} could not be followed")
     text = callee.text if isinstance(callee, (Opaque, ChosenModel)) else ""
+    if isinstance(callee, Lambda):
+        return Opaque("lambda(…)", "what a lambda gives is not followed", taint_of([callee, *arguments]))
     reason = callee.reason if isinstance(callee, Opaque) else ""
     return Opaque(f"{text}(…)", reason, taint_of([callee, *arguments]))
 
@@ -110,6 +116,8 @@ def _function(
     known = _known(machine, callee.facts.name, arguments, site) if callee.owner is None else None
     if known is not None:
         return known
+    if callee.facts.is_async:
+        return Opaque("coroutine", f"{callee.facts.name} is a coroutine, and nothing shows that it is awaited")
     receiver = callee.receiver
     if callee.facts.name == "forward" and isinstance(receiver, Instance):
         handed = _watched(machine, receiver)
@@ -157,7 +165,8 @@ def _external(
         return Const(None)
     if callee.last == "__new__" and arguments.positional and isinstance(arguments.positional[0], ClassValue):
         return construct.bare(machine, arguments.positional[0].cls, site)
-    return Opaque(f"{callee.name}(…)", "", taint_of([callee, *arguments]))
+    reason = next((a.reason for a in arguments if isinstance(a, Opaque) and a.reason), "")
+    return Opaque(f"{callee.name}(…)", reason, taint_of([callee, *arguments]))
 
 
 # -- known helpers ---------------------------------------------------------------------------------

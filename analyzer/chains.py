@@ -21,6 +21,7 @@ from analyzer.interpret import Machine
 from analyzer.values import (
     Arguments,
     BuiltinMethod,
+    ClassValue,
     Collection,
     Const,
     ForwardResult,
@@ -164,7 +165,9 @@ class Follower:
             chain.methods.append(self.method(root, method, pretend=pretend))
         stores = [store for m in chain.methods for store in m.stores]
         if stores:
-            chain.holder, chain.attribute = stores[0].instance, stores[0].attribute
+            read = (s for s in stores if not s.maybe and self.captures(s.instance, s.attribute).ok)
+            store = next(read, stores[0])
+            chain.holder, chain.attribute = store.instance, store.attribute
             chain.capture = self.captures(chain.holder, chain.attribute)
             chain.handing = self.hands_on(root, chain.holder, chain.capture.part)
         return chain
@@ -180,15 +183,13 @@ class Follower:
         if member is None or method.name in root.attrs:
             return self._found_on_object(root, method)
         owner, facts = member
-        return self._call(method, owner, Function(facts, owner.module, owner, root))
+        receiver = {"class": ClassValue(root.cls), "static": None}.get(facts.kind, root)
+        return self._call(method, owner, Function(facts, owner.module, owner, receiver))
 
     def _call(self, method: ContractMethod, owner: ClassInfo, function: Function) -> MethodResult:
         """Call what stands under the method's name with what the contract gives."""
         facts = function.facts
         result = MethodResult(method, "unknown", owner, facts)
-        if facts.stub and not (owner is not method.owner and facts.stub == "raises"):
-            result.how, result.stub_of, result.stub_facts = "stub", owner, facts
-            return result
         given = tuple(Opaque(p.name, taint=frozenset({LAYERS})) for p in method.facts.parameters[1:] if p.required)
         if facts.is_async:
             result.how, result.reason = "no-effect", "it is a coroutine, and nothing awaits it"
@@ -196,6 +197,9 @@ class Follower:
         result.reason = _refusal(facts, len(given))
         if result.reason:
             result.how = "refuses"
+            return result
+        if facts.stub == "returns-none":
+            result.how, result.stub_of, result.stub_facts = "stub", owner, facts
             return result
         bound: Value = function
         if facts.kind == "property":
@@ -231,6 +235,8 @@ class Follower:
         stores = [s for s in outcome.stores if LAYERS in taint_of([s.value])]
         if configuring and stores:
             result.how, result.stores = "works", stores
+            if outcome.unknown and not any(self.captures(s.instance, s.attribute).ok for s in stores):
+                result.how, result.reason, result.stores = "unknown", outcome.unknown[0], []
         elif not configuring and any(_is_given(o) for v, _, _ in outcome.returns for o in options(v)):
             result.how = "works"
             if any(_is_none(o) for v, _, _ in outcome.returns for o in options(v)):
@@ -363,7 +369,7 @@ def _kind(value: Value) -> str:
     if isinstance(value, ForwardResult):
         return "as-is"
     labels = taint_of([value])
-    if "result" not in labels:
+    if "result" not in labels or evaluate.UNFOLLOWED in labels:
         return "unrelated"
     if isinstance(value, Collection) and value.kind == "tuple" and _is_put_together(value):
         return "as-is"
@@ -378,7 +384,12 @@ def _is_put_together(value: Collection) -> bool:
 
 def _is_given(value: Value) -> bool:
     """Whether a method's result is something, as far as is known."""
-    return not _is_none(value) and not (isinstance(value, Opaque) and value.reason)
+    return not _is_none(value) and not (isinstance(value, Opaque) and (value.reason or _asked(value)))
+
+
+def _asked(value: Opaque) -> bool:
+    """Whether a value is what a method of something unknown gives."""
+    return value.text.endswith("(…)") and "." in value.text and not value.text.startswith("builtins.")
 
 
 def _is_none(value: Value) -> bool:
@@ -387,6 +398,7 @@ def _is_none(value: Value) -> bool:
 
 def _leaves_the_checkout(outcome: Outcome, configuring: bool) -> bool:
     """Whether nothing is known of the effect because a receiver is not an object of the checkout."""
-    if any(isinstance(v, Opaque) and (v.reason or configuring) for v, _, _ in outcome.returns):
+    given = [option for v, _, _ in outcome.returns for option in options(v)]
+    if any(isinstance(v, Opaque) and (v.reason or configuring or _asked(v)) for v in given):
         return True
     return bool(outcome.possible_failures) or any(isinstance(v, BuiltinMethod) for v, _, _ in outcome.returns)

@@ -19,6 +19,7 @@ from analyzer.values import (
     ForwardResult,
     Function,
     Instance,
+    Lambda,
     ModuleValue,
     OneOf,
     Opaque,
@@ -41,6 +42,9 @@ class Imported(Value):
 
     def __init__(self, module: str, attribute: str | None) -> None:
         self.module, self.attribute = module, attribute
+
+
+UNFOLLOWED = "unfollowed"  # label of data that went through something that is not followed
 
 
 class Unbound(Value):
@@ -270,6 +274,8 @@ def _seq(machine: Machine, expr: Expr, frame: Frame) -> Value:
             made.items += value.items
             made.complete = made.complete and value.complete
             made.taint |= value.taint
+        elif isinstance(value, ForwardResult):
+            made.items += [value.item(index) for index in range(value.part + 1)]
         else:
             made.items.append(value)
             made.complete = False
@@ -387,6 +393,11 @@ def _other(machine: Machine, expr: Expr, frame: Frame) -> Value:
     return Opaque("", taint=labels)
 
 
+def _lambda(machine: Machine, expr: Expr, frame: Frame) -> Value:
+    labels = _other(machine, expr, frame).taint
+    return Lambda("lambda", taint=labels | {UNFOLLOWED} if labels else labels)
+
+
 def _quiet(machine: Machine, part: Expr, frame: Frame) -> Taint:
     """Labels of a part of something that has no form of its own (a formatted string, a lambda)."""
     strict, machine.strict = machine.strict, False
@@ -412,5 +423,6 @@ _FORMS: dict[str, Callable[[Any, Expr, Any], Value]] = {
     "walrus": _walrus,
     "comp": _comp,
     "bin": _bin,
+    "lambda": _lambda,
     "other": _other,
 }

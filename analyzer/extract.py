@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from analyzer import lower
@@ -67,10 +67,14 @@ class _Extractor:
                     self.facts.functions[node.name] = function
                     self._bind(names, node.name, Binding("def", node.name, node.lineno, arm))
             elif isinstance(node, ast.Assign):
-                for target in node.targets:
+                for target, given in _assigned(node):
                     if isinstance(target, ast.Name):
-                        value = lower.lower(node.value)
-                        self._bind(names, target.id, Binding("value", value, node.lineno, arm))
+                        self._bind(names, target.id, Binding("value", lower.lower(given), node.lineno, arm))
+                    elif isinstance(target, ast.Attribute):
+                        self._set_on_class(names, target.value, target.attr, node, given)
+            elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+                if (done := _setattr(node.value)) is not None:
+                    self._set_on_class(names, *done[:2], node, done[2])
             elif isinstance(node, ast.AnnAssign):
                 if isinstance(node.target, ast.Name) and node.value is not None:
                     value = lower.lower(node.value)
@@ -147,9 +151,9 @@ class _Extractor:
             elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
                 self._attribute(facts, node.target.id, node, node.value, node.annotation)
             elif isinstance(node, ast.Assign):
-                for target in node.targets:
+                for target, value in _assigned(node):
                     if isinstance(target, ast.Name):
-                        self._attribute(facts, target.id, node, node.value, None)
+                        self._attribute(facts, target.id, node, value, None)
             elif isinstance(node, ast.ClassDef):
                 facts.nested[node.name] = self._class(node, facts.qualname)
             elif isinstance(node, ast.If):
@@ -160,6 +164,13 @@ class _Extractor:
                     self._class_body(node.orelse, facts)
             elif isinstance(node, (ast.Try, ast.With)):
                 self._class_body(node.body, facts)
+
+    def _set_on_class(self, names: Names, owner: ast.expr, name: str, node: ast.stmt, value: ast.expr) -> None:
+        """``Class.name = value`` at module level, of a class of this file."""
+        bindings = names.get(owner.id, []) if isinstance(owner, ast.Name) else []
+        if len(bindings) == 1 and bindings[0].kind == "class":
+            assert isinstance(bindings[0].target, int)
+            self._attribute(self.facts.classes[bindings[0].target], name, node, value, None)
 
     def _method(self, node: ast.FunctionDef | ast.AsyncFunctionDef, facts: ClassFacts) -> None:
         function = self._function(node)
@@ -233,6 +244,27 @@ def _read(cut: Body, path: str, package: str, is_async: bool, problems: list[Dia
 
 def _values(node: ast.ClassDef) -> list[ast.expr]:
     return [keyword.value for keyword in node.keywords]
+
+
+def _assigned(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Each target of an assignment with its value; the items of tuples one by one."""
+    for target in node.targets:
+        if not isinstance(target, ast.Tuple | ast.List):
+            yield target, node.value
+            continue
+        items = node.value.elts if isinstance(node.value, ast.Tuple | ast.List) else []
+        plain = len(items) == len(target.elts) and not any(isinstance(i, ast.Starred) for i in (*items, *target.elts))
+        for index, part in enumerate(target.elts):
+            yield part, items[index] if plain else ast.Subscript(node.value, ast.Constant(index), ast.Load())
+
+
+def _setattr(call: ast.Call) -> tuple[ast.expr, str, ast.expr] | None:
+    """Owner, name and value of ``setattr(owner, "name", value)``."""
+    if isinstance(call.func, ast.Name) and call.func.id == "setattr" and len(call.args) == 3:
+        owner, name, value = call.args
+        if isinstance(name, ast.Constant) and isinstance(name.value, str):
+            return owner, name.value, value
+    return None
 
 
 def _decorator(node: ast.expr) -> str:

@@ -388,6 +388,10 @@ class Index:
         if not found:
             return Missing(f"base {render(expr)} of {info.key} is not bound")
         target = found[-1]
+        classes = [t for t in found if isinstance(t, ClassInfo)]
+        if len(classes) > 1:
+            names = " or ".join(t.key for t in classes)
+            return Missing(f"base {render(expr)} of {info.key} is {names}, as the platform has it")
         made = self._made_from(target)
         if made is not None:
             return self._base(ClassInfo(made[0], info.facts), made[1])

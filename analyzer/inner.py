@@ -133,7 +133,7 @@ def _candidates(machine: Machine, owner: Instance, path: tuple[str, ...], depth:
         if any(isinstance(o, Instance) and o.trail and o.trail != (*owner.trail, name) for o in picked):
             continue  # an alias of something deeper
         seen |= {id(option) for option in picked}
-        rest = [o for o in options(value) if isinstance(o, Opaque) and o.reason.startswith("architecture")]
+        rest = [o for o in options(value) if o not in picked and _is_unknown(o)]
         found[".".join((*path, name))] = value if len(picked) == len(options(value)) else _only([*picked, *rest])
     if found or depth >= DEEPEST:
         return found
@@ -147,6 +147,15 @@ def _candidates(machine: Machine, owner: Instance, path: tuple[str, ...], depth:
 
 def _only(values: list[Value]) -> Value:
     return values[0] if len(values) == 1 else OneOf(tuple(values))
+
+
+def _is_unknown(value: Value) -> bool:
+    """Whether a value may be a model, as far as can be told."""
+    return (
+        bool(value.cls.unknown_bases)
+        if isinstance(value, Instance)
+        else isinstance(value, Opaque) and value.reason != ""
+    )
 
 
 def _is_inner(value: Value, owner: Instance) -> bool:

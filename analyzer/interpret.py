@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from analyzer import binding, calls, construct, evaluate, statements
+from analyzer import binding, calls, construct, evaluate, members, statements
 from analyzer.checkpoint import Checkpoint
 from analyzer.facts import ModuleFacts
 from analyzer.frames import FALLS, LEAVES, LOOPS, Called, Frame, Outcome, Raised, Store
@@ -236,6 +236,9 @@ class Machine:
             for option in options(owner):
                 if isinstance(option, Instance):
                     self.set_attribute(option, target[2], value, frame, line, column, isinstance(owner, OneOf))
+                elif isinstance(option, Const) and option is owner and self.strict:
+                    detail = f"{members.described(option)} has no attribute {target[2]!r}"
+                    raise self.fail("AttributeError", detail, frame, line)
                 elif isinstance(option, (Opaque, ChosenModel)) and self.strict:
                     self.outcome.unknown.append(f"{target[2]} is set on something unknown at {frame.path}:{line}")
         elif op in ("seq", "star"):

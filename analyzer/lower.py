@@ -32,6 +32,7 @@ EXPRESSIONS = """
 ("walrus", name, expr)
 ("comp", element, target, iterable, conditions)   one generator; more become "other"
 ("bin", op, left, right)
+("lambda", parts)                      what its body and defaults are made of
 ("other", parts)
 """
 
@@ -158,6 +159,7 @@ _FORMS: dict[type[ast.expr], Callable[[Any], Expr]] = {
     ast.ListComp: _comprehension,
     ast.GeneratorExp: _comprehension,
     ast.SetComp: _comprehension,
+    ast.Lambda: lambda n: ("lambda", tuple(_expr(child) for child in _children(n))),
     ast.BinOp: lambda n: ("bin", type(n.op).__name__, _expr(n.left), _expr(n.right)),
 }
 

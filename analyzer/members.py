@@ -184,6 +184,16 @@ def class_method(cls: ClassInfo, name: str) -> tuple[ClassInfo, FunctionFacts] |
     return member[0], member[1]
 
 
+def getattr_hook(cls: ClassInfo) -> tuple[ClassInfo, FunctionFacts] | None:
+    """The ``__getattr__`` that is asked for what is not there: none behind that of ``nn.Module``, which raises."""
+    for base in cls.mro:
+        if isinstance(base, External) and base.name in MODULE_CLASSES:
+            return None
+        if isinstance(base, ClassInfo) and "__getattr__" in base.facts.methods:
+            return base, base.facts.methods["__getattr__"]
+    return None
+
+
 def unknown_base(cls: ClassInfo) -> str:
     """Why the class may have attributes that are not seen: a base outside the checkout; empty if none."""
     for base in cls.mro:

@@ -13,7 +13,7 @@ from analyzer.inner import Inner, find_inner, generates, value_at, with_inner
 from analyzer.interpret import Machine
 from analyzer.records import Role, Verdict
 from analyzer.registry import Entry, Registry
-from analyzer.values import Arguments, ClassValue, Instance, options
+from analyzer.values import Arguments, ClassValue, Instance, Value, options
 
 # A file of the model folders that holds none of these cannot define a wrapper that is not registered.
 WRAPPER_MARKS = (
@@ -259,10 +259,9 @@ class ModelSet:
                 out += self._chosen(model, inner, contract)
                 continue
             root = self.instance(model.cls)
-            if inner.resolution == "branch":
-                value = value_at(self.machine, root, inner.attribute)
-                assert value is not None
-                with_inner(self.machine, root, inner.attribute, options(value)[position])
+            choices = options(value_at(self.machine, root, inner.attribute) or root)
+            if len(choices) > 1:
+                with_inner(self.machine, root, inner.attribute, _choice(choices, inner, position))
             out.append(self._alternative(root, contract, inner))
         return out
 
@@ -348,6 +347,14 @@ class ModelSet:
             if name in decoder.attrs:
                 return name
         return ""
+
+
+def _choice(choices: Sequence[Value], inner: Inner, position: int) -> Value:
+    """The one of several values at an attribute that a possibility for the inner model means."""
+    made = [c for c in choices if isinstance(c, Instance) and c.cls is inner.cls]
+    made.sort(key=lambda c: c.site != inner.site)
+    unknown = [c for c in choices if not isinstance(c, Instance)] if inner.cls is None else []
+    return [*made, *unknown, choices[min(position, len(choices) - 1)]][0]
 
 
 def _verdict(model: Model, status: Status) -> tuple[Verdict, str]:

@@ -121,8 +121,8 @@ def _of_instance(machine: Machine, owner: Instance, name: str, frame: Frame, lin
         return _bound(machine, member, owner)
     if members.external_attribute(owner.cls, name):
         return BuiltinMethod(owner, name)
-    hook = members.class_member(owner.cls, "__getattr__")
-    if hook is not None and isinstance(hook[1], FunctionFacts) and hook[1].body is not None:
+    hook = members.getattr_hook(owner.cls)
+    if hook is not None and hook[1].body is not None:
         return _forwarded(machine, hook[0], hook[1], owner, name, line, frame)
     reason = owner.missing_reason or members.unknown_base(owner.cls)
     return Opaque(name, reason) if reason else evaluate.UNBOUND
@@ -160,6 +160,8 @@ def _bound(machine: Machine, member: Member, receiver: Value) -> Value:
         return Function(facts, owner.module, owner, ClassValue(cls))
     if facts.kind == "static":
         return Function(facts, owner.module, owner)
+    if facts.kind == "property" and not isinstance(receiver, Instance):
+        return Const(property())  # a class is asked: it gives the descriptor itself
     return Function(facts, owner.module, owner, receiver if isinstance(receiver, Instance) else None)
 
 

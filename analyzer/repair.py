@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from analyzer import construct, members
 from analyzer.audit import Audit
 from analyzer.chains import Chain, Handing, configures
 from analyzer.contracts import Contract
+from analyzer.facts import AttributeFacts
 from analyzer.findings import AddBase, AddImport, AddMethods, Edit, Fix, ReplaceMethod
 from analyzer.index import ClassInfo, Target, linear
 from analyzer.models import Alternative, Model, Status
 from analyzer.mro import NoLinearisation, linearise
-from analyzer.values import Instance
+from analyzer.values import Const, Instance
 
 
 def declare(audit: Audit, owner: ClassInfo, models: list[Model], status: Status) -> Fix:
@@ -35,9 +37,9 @@ def declare(audit: Audit, owner: ClassInfo, models: list[Model], status: Status)
     blocked = _blocked(audit, supported)
     if blocked:
         return Fix("none", f"declaring {contract.name} here would only move the failure: {blocked}")
-    assigned = [m.name for m in contract.methods if m.name in owner.facts.attributes]
+    assigned = _assigned(contract, owner) or _denied(audit, contract, owner)
     if assigned:
-        return Fix("none", f"{owner.name} assigns {assigned[0]} in its body: what that should be is for its author")
+        return Fix("none", assigned)
     position = base_position(audit, owner, contract)
     if position is None:
         return Fix("none", f"adding {contract.name} to the bases of {owner.name} has no consistent order")
@@ -54,6 +56,41 @@ def declare(audit: Audit, owner: ClassInfo, models: list[Model], status: Status)
         what += f" and delegate its methods to self.{attribute}"
     why = _why_unsafe(audit, owner, models, status, supported)
     return Fix("unsafe" if why else "safe", what, tuple(edits), why)
+
+
+def delegate(audit: Audit, owner: ClassInfo, models: list[Model], status: Status) -> Fix:
+    """The repair of a class that passes the check with methods that do not do their work: hand them on.
+
+    Args:
+        audit: what was read.
+        owner: the class that gets the methods.
+        models: the models that it repairs.
+        status: how the first of them stands to the contract.
+    """
+    contract = status.contract
+    possible = [a for m in models for a in audit.status(m, contract).alternatives]
+    status = replace(status, alternatives=possible)
+    supported = [a for a in possible if a.supported and a.inner is not None]
+    attributes = list(dict.fromkeys(a.inner.attribute for a in supported if a.inner is not None))
+    if not attributes:
+        return Fix("none", "no inner model to hand the methods on to was found")
+    if assigned := _assigned(contract, owner):
+        return Fix("none", assigned)
+    blocked = _blocked(audit, supported)
+    if blocked:
+        return Fix("none", f"delegating would only move the failure: {blocked}")
+    if len(attributes) > 1:
+        return Fix("none", f"the inner model stands at {' or '.join(f'self.{name}' for name in attributes)}")
+    disturbed = _disturbed(audit, owner, models, contract, attributes[0])
+    if disturbed:
+        return Fix("none", f"{disturbed} inherits from {owner.name} and would get the methods too")
+    if stays := _stays(audit, owner, models, contract):
+        return Fix("none", f"{stays} would still be the effective one")
+    guarded = status.config_decides or len(supported) < len(possible)
+    edits = delegation(contract, owner, attributes[0], guarded=guarded)
+    why = _why_unsafe(audit, owner, models, status, supported)
+    what = f"delegate the methods of {contract.name} to self.{attributes[0]}"
+    return Fix("unsafe" if why else "safe", what, edits, why)
 
 
 def _blocked(audit: Audit, supported: list[Alternative]) -> str:
@@ -136,6 +173,58 @@ def _overclaims(audit: Audit, owner: ClassInfo, models: list[Model], contract: C
     return ""
 
 
+def _assigned(contract: Contract, owner: ClassInfo) -> str:
+    """Why methods put into a class would be no repair: it assigns one of the names; empty if it does not."""
+    names = [m.name for m in contract.methods if m.name in owner.facts.attributes]
+    return f"{owner.name} assigns {names[0]}: what that should be is for its author" if names else ""
+
+
+def _denied(audit: Audit, contract: Contract, owner: ClassInfo) -> str:
+    """Why the base would be no repair: the class denies a flag that the checker reads; empty if it does not."""
+    instance = audit.model_set.instance(owner)
+    construct.prepare(audit.model_set.machine, instance)
+    for name in contract.members if contract.check == "flag" else ():
+        member = members.class_member(owner, name)
+        said = instance.attrs.get(name)
+        if member is not None and isinstance(member[1], AttributeFacts) and member[0] is not contract.cls:
+            denied = member[1].value in (("const", False), ("const", None))
+        else:
+            denied = False
+        if (isinstance(said, Const) and not said.value) or (said is None and denied):
+            return f"{owner.name} denies {name}: whether that is meant is for its author"
+    return ""
+
+
+def _disturbed(audit: Audit, owner: ClassInfo, models: list[Model], contract: Contract, attribute: str) -> str:
+    """A class that may work today and whose own inner model new methods in ``owner`` would miss; empty if none."""
+    for heir in audit.models:
+        if heir in models or not heir.serves or not heir.cls.derives_from(owner):
+            continue
+        for alternative in audit.status(heir, contract).alternatives:
+            if alternative.outer.ok is False or not _gets(heir.cls, owner, alternative.outer):
+                continue
+            inner, own = alternative.inner, alternative.own
+            if inner is None or inner.attribute != attribute or own is None or own.ok is not True:
+                return heir.cls.name
+    return ""
+
+
+def _stays(audit: Audit, owner: ClassInfo, models: list[Model], contract: Contract) -> str:
+    """A method that fails and that one put into ``owner`` would not replace; empty if there is none."""
+    for model in models:
+        order = model.cls.own_mro
+        for result in (m for a in audit.status(model, contract).alternatives for m in a.outer.methods):
+            if result.ok is False and result.owner in order and order.index(result.owner) < order.index(owner):
+                return f"{result.owner.name}.{result.method.name}"
+    return ""
+
+
+def _gets(heir: ClassInfo, owner: ClassInfo, chain: Chain) -> bool:
+    """Whether a method put into ``owner`` would be the effective one of ``heir``."""
+    order = heir.own_mro
+    return any(m.owner not in order or order.index(m.owner) >= order.index(owner) for m in chain.methods if m.owner)
+
+
 def declare_model(audit: Audit, model: Model, status: Status) -> Fix:
     """The repair of a model whose own decoder captures and whose class does not declare the contract.
 
@@ -146,6 +235,8 @@ def declare_model(audit: Audit, model: Model, status: Status) -> Fix:
     """
     contract = status.contract
     cls = audit.owner(model) if model.wraps_decoder else model.cls
+    if barred := _assigned(contract, cls) or _denied(audit, contract, cls):
+        return Fix("none", barred)
     chain = status.alternatives[0].repaired
     if chain.handing is not None and chain.handing.ok is False:
         return Fix("none", f"declaring it would only move the failure: {chain.handing.detail}")

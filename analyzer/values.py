@@ -42,6 +42,10 @@ class Sized(Opaque):
         self.length = length
 
 
+class Lambda(Opaque):
+    """A function without a name: there for certain, and not followed when it is called."""
+
+
 class Const(Value):
     """A literal."""
 
@@ -205,10 +209,12 @@ class Instance(Value):
         self.registered: bool = template.registered if template is not None else False
 
     def place(self, name: str, value: Value) -> None:
-        """Keep a value under a name; an object that has no place yet gets its trail from it."""
+        """Keep a value under a name; an object gets its trail from its first place, or from one that it was inside."""
+        trail = (*self.trail, name)
         for option in options(value):
-            if isinstance(option, Instance) and not option.trail and option is not self:
-                option.trail = (*self.trail, name)
+            if isinstance(option, Instance) and option is not self:
+                if not option.trail or (option.trail[: len(trail)] == trail and option.trail != trail):
+                    option.trail = trail
         self.attrs[name] = value
 
     def __repr__(self) -> str:

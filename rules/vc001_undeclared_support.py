@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from analyzer import evidence, repair
 from analyzer.audit import Audit
@@ -413,7 +414,7 @@ class UndeclaredSupport(Rule):
                 and audit.status(m, contract).satisfied is False
                 and any(a.supported for a in audit.status(m, contract).alternatives)
             ]
-            for owner, models in audit.by_owner(lacking):
+            for owner, models in audit.by_owner(lacking, partial(_at_fault, audit, contract)):
                 yield self._report(audit, contract, owner, models)
 
     def _report(self, audit: Audit, contract: Contract, owner: ClassInfo, models: list[Model]) -> Finding:
@@ -435,6 +436,11 @@ class UndeclaredSupport(Rule):
             gates=audit.gate_uses(contract),
             builds_inner=audit.site_position(alternative.inner),
         )
+
+
+def _at_fault(audit: Audit, contract: Contract, model: Model) -> ClassInfo:
+    """The class that builds the inner model, unless the contract is declared already and the class denies it."""
+    return model.cls if contract.declared_by(model.cls) else audit.owner(model)
 
 
 def _confidence(status: Status) -> Confidence:

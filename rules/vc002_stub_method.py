@@ -94,6 +94,31 @@ class StubMethod(Rule):
                 """,
         ),
         Case(
+            name="stubs before a forward that drops the states, where methods alone would only move the failure",
+            generation="0.16",
+            architectures={"LimeForCausalLM": "LimeForCausalLM"},
+            finds=(("VC002", "LimeForCausalLM"), ("VC002", "LimeForCausalLM")),
+            source="""
+                from torch import nn
+
+                from .alpha import AlphaForCausalLM
+                from .interfaces import SupportsEagle3
+
+
+                class LimeForCausalLM(nn.Module, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.language_model = AlphaForCausalLM(vllm_config=vllm_config, prefix=prefix)
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        output = self.language_model(input_ids, positions, **kwargs)
+                        return output[0] if isinstance(output, tuple) else output
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+        Case(
             name="a model that can be cut into stages and never says what a stage starts from",
             architectures={"LimeForCausalLM": "LimeForCausalLM"},
             finds=(("VC002", "LimeForCausalLM"),),
@@ -260,7 +285,7 @@ class StubMethod(Rule):
                     continue
                 for method in called:
                     if _asked(audit, model, contract, method) and _effective_stub(audit, model, contract, method):
-                        groups.setdefault((_declaring(model.cls, contract), method.name), []).append(model)
+                        groups.setdefault((_at_fault(audit, model, contract, method), method.name), []).append(model)
             for (owner, name), models in groups.items():
                 method = next(m for m in called if m.name == name)
                 yield self._report(audit, contract, owner, method, models)
@@ -293,7 +318,7 @@ class StubMethod(Rule):
             f"{owner.name} passes {contract.checker}, but its {method.name} is {_whose_stub(status, method)}: "
             "it does nothing and returns None",
             architectures=audit.architectures(models),
-            fix=_fix(audit, owner, contract, status),
+            fix=_fix(audit, owner, models, status),
             chain=chain,
             gates=audit.gate_uses(contract, (method.name,)),
             builds_inner=audit.site_position(model.inner[0] if model.inner else None),
@@ -352,22 +377,23 @@ def _effective_stub(audit: Audit, model: Model, contract: Contract, method: Cont
     return True
 
 
+def _at_fault(audit: Audit, model: Model, contract: Contract, method: ContractMethod) -> ClassInfo:
+    """The class with an empty method of its own, else the one that brings the contract in."""
+    for alternative in audit.status(model, contract).alternatives:
+        for result in alternative.outer.methods:
+            own = result.method is method and result.owner is not None and result.owner is result.stub_of
+            if own and result.owner in model.cls.own_mro and not members.is_protocol(result.owner):
+                return result.owner
+    return _declaring(model.cls, contract)
+
+
 def _declaring(cls: ClassInfo, contract: Contract) -> ClassInfo:
     """The class farthest up the linearisation that brings the contract in."""
     holders = [c for c in cls.own_mro if c.derives_from(contract.cls) and not members.is_protocol(c)]
     return holders[-1] if holders else cls
 
 
-def _fix(audit: Audit, owner: ClassInfo, contract: Contract, status: Status) -> Fix:
+def _fix(audit: Audit, owner: ClassInfo, models: list[Model], status: Status) -> Fix:
     if not status.alternatives:
         return Fix("none", "what the method should give is for the class's author to say")
-    supported = [a for a in status.alternatives if a.supported and a.inner is not None]
-    if not supported:
-        return Fix("none", "no inner model to hand the methods on to was found")
-    inner = supported[0].inner
-    assert inner is not None
-    edits = repair.delegation(contract, owner, inner.attribute, guarded=status.config_decides)
-    what = f"delegate the methods of {contract.name} to self.{inner.attribute}"
-    why = inner.reason if status.config_decides else ""
-    del audit
-    return Fix("unsafe" if why else "safe", what, edits, why)
+    return repair.delegate(audit, owner, models, status)

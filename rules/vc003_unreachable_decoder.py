@@ -9,7 +9,7 @@ from analyzer import evidence, members, repair
 from analyzer.audit import Audit
 from analyzer.chains import MethodResult
 from analyzer.contracts import Contract
-from analyzer.findings import Finding, Fix
+from analyzer.findings import Finding
 from analyzer.index import ClassInfo
 from analyzer.models import Alternative, Model, Status
 from rules._rule import Case, Rule
@@ -149,6 +149,88 @@ class UnreachableDecoder(Rule):
                         return hidden_states
                 """,
         ),
+        Case(
+            name="an inherited method serves one heir and fails in another, whose fault it is",
+            architectures={"MangoForCausalLM": "MangoForCausalLM", "MangoLightForCausalLM": "MangoLightForCausalLM"},
+            finds=(("VC003", "MangoLightForCausalLM"),),
+            source="""
+                from torch import nn
+
+                from .delta import DeltaForCausalLM
+                from .interfaces import SupportsEagle3
+
+
+                class MangoBase(nn.Module, SupportsEagle3):
+                    def set_aux_hidden_state_layers(self, layers):
+                        self.text_model.set_aux_hidden_state_layers(layers)
+
+                    def get_eagle3_default_aux_hidden_state_layers(self):
+                        return self.text_model.get_eagle3_default_aux_hidden_state_layers()
+
+
+                class MangoForCausalLM(MangoBase):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.text_model = DeltaForCausalLM(vllm_config=vllm_config, prefix=prefix)
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.text_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.text_model.compute_logits(hidden_states)
+
+
+                class MangoLightForCausalLM(MangoBase):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.llm = DeltaForCausalLM(vllm_config=vllm_config, prefix=prefix)
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.llm(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.llm.compute_logits(hidden_states)
+                """,
+        ),
+        Case(
+            name="a method that fails before a decoder that never reads the layers, which delegating does not mend",
+            generation="0.20",
+            architectures={
+                "MangoDeltaForCausalLM": "MangoDeltaForCausalLM",
+                "MangoForCausalLM": "MangoForCausalLM",
+            },
+            finds=(("VC003", "MangoForCausalLM"), ("VC007", "MangoDeltaForCausalLM")),
+            source="""
+                from torch import nn
+
+                from .delta import DeltaForCausalLM, DeltaModel
+                from .interfaces import SupportsEagle3
+
+
+                class MangoForCausalLM(nn.Module, SupportsEagle3):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.language_model = MangoDeltaForCausalLM(vllm_config=vllm_config, prefix=prefix)
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+
+
+                class MangoModel(DeltaModel):
+                    def forward(self, input_ids, positions, intermediate_tensors=None, inputs_embeds=None):
+                        hidden_states = self.embed_input_ids(input_ids) if inputs_embeds is None else inputs_embeds
+                        for layer in self.layers:
+                            hidden_states = layer(hidden_states)
+                        return hidden_states
+
+
+                class MangoDeltaForCausalLM(DeltaForCausalLM):
+                    model_cls = MangoModel
+                """,
+        ),
     )
     good = (
         Case(
@@ -273,7 +355,7 @@ class UnreachableDecoder(Rule):
                     f"{owner.name} passes {contract.checker}, but {result.method.name} cannot reach the decoder: {why}",
                     architectures=audit.architectures(models),
                     confidence="config-dependent" if status.config_decides else "certain",
-                    fix=_fix(audit, contract, owner, status, alternative),
+                    fix=repair.delegate(audit, owner, models, status),
                     chain=evidence.chain_links(audit, model, status, alternative),
                     gates=audit.gate_uses(contract),
                     builds_inner=audit.site_position(alternative.inner),
@@ -315,25 +397,12 @@ def _fault(alternative: Alternative) -> tuple[MethodResult, str]:
     return result, f"it sets {store.attribute} on {store.instance.cls.name}, whose forward never reads that"
 
 
-def _fix(audit: Audit, contract: Contract, owner: ClassInfo, status: Status, alternative: Alternative) -> Fix:
-    inner, own = alternative.inner, alternative.own
-    if inner is None or own is None:
-        return Fix("none", "the class has no inner model to hand the methods on to")
-    if own.ok is False:
-        return Fix("none", f"{own.root.cls.name}'s own chain does not work either")
-    edits = repair.delegation(contract, owner, inner.attribute, guarded=status.config_decides)
-    handing = repair.handed_on(audit, alternative)
-    if handing is not None and handing.ok is False:
-        return Fix("none", f"delegating would only move the failure: {handing.detail}")
-    why = inner.reason if status.config_decides else ""
-    if not why and (own.ok is None or handing is None or handing.ok is None):
-        why = "part of the chain behind the methods could not be followed"
-    return Fix("unsafe" if why else "safe", f"delegate {contract.name} to self.{inner.attribute}", edits, why)
-
-
 def _at_fault(audit: Audit, contract: Contract, model: Model) -> ClassInfo:
-    """The class that defines the failing method, where it builds on another's inner model; else the builder."""
+    """The class that defines the failing method, unless it serves another heir; else the builder."""
     result, _ = _fault(_first_broken(audit.status(model, contract)))
-    if result.owner is None or result.from_contract or members.is_protocol(result.owner):
+    definer = result.owner
+    if definer is None or result.from_contract or members.is_protocol(definer) or not model.cls.derives_from(definer):
         return audit.owner(model)
-    return result.owner if model.cls.derives_from(result.owner) else audit.owner(model)
+    heirs = [m for m in audit.serving if m.cls.derives_from(definer) and audit.status(m, contract).satisfied]
+    serves_another = any(a.outer.ok is not False for m in heirs for a in audit.status(m, contract).alternatives)
+    return audit.owner(model) if serves_another else definer

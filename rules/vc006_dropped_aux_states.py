@@ -10,7 +10,7 @@ from analyzer.audit import Audit
 from analyzer.contracts import Contract
 from analyzer.findings import Finding, Fix, Position
 from analyzer.index import ClassInfo
-from analyzer.models import Model
+from analyzer.models import Alternative, Model, Status
 from rules._rule import Case, Rule
 
 
@@ -207,19 +207,11 @@ class DroppedAuxStates(Rule):
 
     def check(self, audit: Audit) -> Iterator[Finding]:
         for contract in audit.delegated:
-            dropping = [
-                m
-                for m in audit.serving
-                if audit.status(m, contract).satisfied
-                and all(
-                    a.outer.handing is not None and a.outer.handing.ok is False
-                    for a in audit.status(m, contract).alternatives
-                )
-            ]
+            dropping = [m for m in audit.serving if _drops(audit.status(m, contract))]
             for owner, models in audit.by_owner(dropping, partial(_whose_forward, audit, contract)):
                 model = models[0]
                 status = audit.status(model, contract)
-                alternative = status.alternatives[0]
+                alternative = _reaching(status)[0]
                 handing = alternative.outer.handing
                 assert handing is not None
                 where = handing.owner or model.cls
@@ -236,7 +228,18 @@ class DroppedAuxStates(Rule):
                 )
 
 
+def _reaching(status: Status) -> list[Alternative]:
+    """The possibilities with which the methods do not fail already."""
+    return [a for a in status.alternatives if a.outer.reaches is not False]
+
+
+def _drops(status: Status) -> bool:
+    reaching = _reaching(status)
+    lost = all(a.outer.handing is not None and a.outer.handing.ok is False for a in reaching)
+    return bool(status.satisfied and reaching) and lost
+
+
 def _whose_forward(audit: Audit, contract: Contract, model: Model) -> ClassInfo:
     """The class that defines the forward at fault."""
-    handing = audit.status(model, contract).alternatives[0].outer.handing
+    handing = _reaching(audit.status(model, contract))[0].outer.handing
     return handing.owner if handing is not None and handing.owner is not None else model.cls

@@ -222,13 +222,15 @@ class UncapturedStates(Rule):
 
 def _claims(audit: Audit, model: Model, contract: Contract) -> Iterator[_Claim]:
     """The claims that a model's chains meet: its inner model's own, else its own."""
-    for alternative in audit.status(model, contract).alternatives:
+    alternatives = audit.status(model, contract).alternatives
+    for alternative in alternatives:
         own = alternative.own
         if own is not None and own.satisfied:
             if _uncaptured(own):
                 yield _Claim(own, model, alternative)
-        elif alternative.outer.satisfied and _uncaptured(alternative.outer):
-            yield _Claim(alternative.outer, model, alternative)
+        elif alternative.outer.satisfied and all(_uncaptured(a.outer) or a.outer.ok is False for a in alternatives):
+            if _uncaptured(alternative.outer):
+                yield _Claim(alternative.outer, model, alternative)
 
 
 def _uncaptured(chain: Chain) -> bool:

@@ -183,7 +183,7 @@ def chain_differences(chain: Chain, outcome: Outcome) -> list[Difference]:
         effect = bool(outcome["landed"] if step == "setter" else outcome["gives"])
         found.append(step_difference(step, result, outcome[step], effect))
     reached = all(method.how != "unknown" for method in chain.methods)
-    landed = [tuple(place) for place in outcome["landed"]]
+    landed = [tuple(place) for place in outcome["landed"] if not outcome["setter"]]
     expected = [(".".join(chain.holder.trail), chain.attribute)] if chain.holder is not None else []
     if landed and chain.holder is not None:
         found.append(Difference(f"layers land at {landed} and not at {expected}", expected[0] in landed, True))
@@ -215,10 +215,12 @@ def step_difference(step: str, result: MethodResult, raised: str, effect: bool) 
     }.get(result.how, "")
     if result.how == "fails" and result.failure is not None:
         says = f"{result.failure.kind}: {result.failure.detail.partition('…')[0]}"
-    right = did.startswith(says)
+    right: bool | None = did.startswith(says)
     if result.how == "missing":
-        right = did.startswith("AttributeError") and f"has no attribute {result.method.name!r}" in did
+        right = did.startswith("AttributeError") and "has no attribute " in did  # __getattr__ may name another
     if result.how == "fails" and did.startswith("AttributeError: ") and says.startswith("AttributeError: "):
         right = did.rpartition(" ")[2] == says.rpartition(" ")[2]  # __getattr__ may name another object
+    if result.how == "no-effect" and raised:
+        right = None  # it does nothing at the best: what it asks on its way may fail
     what = f"{step}: {did}, static {result.how} {result.reason}"
     return Difference(what, None if result.how == "unknown" else right, True)

@@ -92,6 +92,25 @@ CASES: dict[str, tuple[str, str, set[tuple[str, str]]]] = {
         "broken",
         {("VC003", "safe"), ("VC009", "none")},
     ),
+    "an empty override before a forward that drops": (
+        changed(SET, "        pass\n", ending("        return (h,)\n", SOURCE)),
+        "broken",
+        {("VC002", "none")},
+    ),
+    "an empty override before a decorated forward": (
+        changed(SET, "        pass\n").replace("    def forward(\n", "    @first\n    def forward(\n"),
+        "broken",
+        {("VC002", "unsafe")},
+    ),
+    "a misspelt attribute before a forward that takes the first of two": (
+        changed(
+            SET,
+            "        self.language_model.model.aux_hidden_state_layer = layers\n",
+            ending("        return h[0] if isinstance(h, tuple) else h\n", SOURCE),
+        ),
+        "broken",
+        {("VC003", "none"), ("VC006", "none")},
+    ),
     "a loop over modules": (
         changed(SET, "        for m in self.modules():\n            m.aux_hidden_state_layers = layers\n"),
         "unknown",

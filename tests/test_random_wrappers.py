@@ -15,6 +15,7 @@ from random import Random
 
 import pytest
 
+from analyzer.fix import plan_fixes, write_plan
 from tests.fixture_runs import CONTRACT, differences, run
 from tests.fixture_trees import GENERATIONS, MODELS, Tree, copy_tree
 
@@ -362,3 +363,27 @@ def test_what_is_said_of_random_wrappers_is_what_they_do(generation: str, tmp_pa
     assert {"works", "broken", "undeclared"} <= set(verdicts)
     assert verdicts["unknown"] < 0.2 * COUNT
     assert known > 0.6 * asked
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_a_safe_repair_of_a_random_wrapper_makes_it_work(generation: str, tmp_path: Path) -> None:
+    """With every inner model that it can have; what would fail silently behind the check is never called safe."""
+    tree, sources = tree_of_wrappers(generation, tmp_path / "tree")
+    safe = [f for f in tree.findings if f.fix.safety == "safe" and f.contract == CONTRACT]
+    plan = plan_fixes(tree.root, [f.fix for f in safe])
+    assert not plan.refused
+    assert not write_plan(tree.root, plan).refused
+    after = Tree(tree.root, generation, tree.path)
+    left = {(f.code, f.contract, f.cls) for f in after.findings}
+    assert not left & {(f.code, f.contract, f.cls) for f in safe}
+    [ran] = run([after])
+    repaired = {f.cls for f in safe}
+    wrong = []
+    for model, outcomes in ran.outcomes:
+        for outcome in (out for out in outcomes if not out["build"] and model.cls.key in repaired):
+            if not (outcome["checks"]["supports_eagle3"] and outcome["landed"] and outcome["handed"]):
+                wrong.append(f"{sources[model.cls.name]}\n{outcome}")
+            elif outcome["runner"]:
+                wrong.append(f"{sources[model.cls.name]}\n{outcome['runner']}")
+    assert not wrong, "\n\n".join(wrong)
+    assert len(repaired) > COUNT / 20

@@ -65,7 +65,8 @@ class Trial:
         """
         runs = {name: Outcome(**outcome) for name, outcome in record["runs"].items()}
         wrapper = next(w for w in WRAPPERS.values() if w.cls == record["class"])
-        return cls(record["release"], wrapper, Expectation(**record["expected"]), **{"nameless": None, **runs})
+        nameless = runs.pop("nameless", None)
+        return cls(record["release"], wrapper, Expectation(**record["expected"]), nameless=nameless, **runs)
 
     def disagreements(self) -> list[str]:
         """Where the engine did something else than the findings say."""

@@ -1,0 +1,258 @@
+"""What random trees showed, as cases with a name: the verdict, and that Python agrees in every step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from tests.differential.contracts import CHECKS, GETTER, GETTERS, SETTER, Interfaces, deeper
+from tests.differential.ground import Ground
+from tests.differential.judge import Judgement, judge
+from tests.differential.programs import HEAD, Family, Program
+from tests.fixture_runs import CONTRACT
+from tests.fixture_trees import GENERATIONS
+
+PROTOCOLS = "SupportsEagle3, SupportsMultiModal, SupportsPP, supports_eagle3"
+DELEGATION = """
+def {setter}(self, layers):
+    self.language_model.{setter}(layers)
+
+def {getter}(self):
+    return self.language_model.{getter}()
+"""
+
+
+@dataclass
+class Case:
+    """A wrapper called Wrap around Delta, but for what is said here.
+
+    Args:
+        verdict: of Wrap.
+        before, after: what stands above and below the class.
+        bases: of the class.
+        build: how the inner model is built.
+        methods: members of the class; the contract's methods, delegated, unless given.
+        end: of forward, where ``out`` is the inner model's result.
+        generation: of the fixture tree.
+        flag: whether the contract's checker only reads the flag.
+    """
+
+    verdict: str
+    before: str = ""
+    bases: str = "nn.Module, SupportsEagle3"
+    build: str = "self.language_model = DeltaPlain(vllm_config=vllm_config)"
+    methods: str = DELEGATION
+    end: str = "return out"
+    after: str = ""
+    generation: str = "0.20"
+    flag: bool = False
+
+    def source(self) -> str:
+        names = {"setter": SETTER, "getter": GETTERS.get(self.generation, GETTER)}
+        text = (
+            f"{self.before}\n\n\nclass Wrap({self.bases}):\n"
+            '    def __init__(self, *, vllm_config, prefix=""):\n'
+            "        super().__init__()\n        config = vllm_config.model_config.hf_config\n"
+            f"{deeper(self.build, 8)}\n\n{deeper(self.methods)}\n\n"
+            "    def forward(self, input_ids, positions, **kwargs):\n"
+            f"        out = self.language_model(input_ids, positions)\n{deeper(self.end, 8)}\n\n"
+            "    def compute_logits(self, hidden_states):\n"
+            "        return self.language_model.compute_logits(hidden_states)\n\n\n"
+            f"{self.after}\n"
+        )
+        return text.replace("{setter}", names["setter"]).replace("{getter}", names["getter"])
+
+
+ROCM = (
+    "if current_platform.is_rocm():\n    Base = BetaPlain\nelse:\n    Base = DeltaPlain\n\n\n"
+    "class Inner(Base):\n    pass"
+)
+MADE = 'Inner = type("Inner", (DeltaPlain,), {})'
+FORWARDING = (
+    "class Forwarding:\n    def __getattr__(self, name):\n        try:\n            return super().__getattr__(name)\n"
+    '        except AttributeError:\n            if name == "language_model":\n                raise\n'
+    "            return getattr(self.language_model, name)"
+)
+SECOND_OF_TWO = "def {setter}(self, layers):\n    ...\n\n"
+
+CASES: dict[str, Case] = {
+    "methods handed on": Case("works"),
+    "methods set on the class after it": Case(
+        "works",
+        methods="",
+        after="def _set(self, layers):\n    self.language_model.{setter}(layers)\n\n\n"
+        "def _get(self):\n    return self.language_model.{getter}()\n\n\nWrap.{setter} = _set\nWrap.{getter} = _get",
+    ),
+    "a method set on the class by setattr": Case(
+        "broken", after='def _nothing(self, layers):\n    pass\n\n\nsetattr(Wrap, "{setter}", _nothing)'
+    ),
+    "an attribute of the class set after it": Case(
+        "works",
+        build="self.language_model = self.inner_cls(vllm_config=vllm_config)",
+        methods=f"inner_cls = BetaPlain\n{DELEGATION}",
+        after="Wrap.inner_cls = DeltaPlain",
+    ),
+    "a name that is bound with another": Case(
+        "works",
+        before="Inner, Other = DeltaPlain, BetaPlain",
+        build="self.language_model = Inner(vllm_config=vllm_config)",
+    ),
+    "the decoder takes the place of the model that it was inside": Case(
+        "works",
+        build="self.language_model = DeltaPlain(vllm_config=vllm_config)\n"
+        "self.language_model = self.language_model.model",
+        methods="def {setter}(self, layers):\n    self.language_model.aux_hidden_state_layers = layers\n\n"
+        "def {getter}(self):\n    return (2, 4, 5)",
+    ),
+    "a class that denies what the wrapper declares": Case(
+        "works", after="class Denying(Wrap):\n    supports_eagle3 = False", flag=True
+    ),
+    "an empty method behind another that fails": Case(
+        "broken",
+        before="class Calling:\n    def {setter}(self, layers):\n        super().{setter}(layers)",
+        bases="nn.Module, Calling, SupportsEagle3",
+        methods='def {getter}(self):\n    raise NotImplementedError("not yet")',
+        generation="0.16",
+    ),
+    "a possibility that cannot be followed": Case(
+        "unknown",
+        before=MADE,
+        build='if config.text_config.model_type == "alpha":\n'
+        "    self.language_model = DeltaPlain(vllm_config=vllm_config)\n"
+        "else:\n    self.language_model = Inner(vllm_config=vllm_config)",
+    ),
+    "a base class that the platform chooses": Case(
+        "unknown", before=ROCM, build="self.language_model = Inner(vllm_config=vllm_config)"
+    ),
+    "a class made by type": Case("unknown", before=MADE, build="self.language_model = Inner(vllm_config=vllm_config)"),
+    "an inner model that a lambda makes": Case(
+        "unknown", build="self.language_model = (lambda: DeltaPlain(vllm_config=vllm_config))()"
+    ),
+    "a child that a lambda makes, and the default that looks for it": Case(
+        "unknown",
+        bases="nn.Module, SupportsMultiModal, SupportsEagle3",
+        build="self.language_model = (lambda: AlphaPlain(vllm_config=vllm_config))()",
+        methods="",
+    ),
+    "None where the import failed, which it did not": Case(
+        "works",
+        before="try:\n    from .delta import DeltaForCausalLM as Inner\nexcept ImportError:\n    Inner = None",
+        build="self.language_model = Inner(vllm_config=vllm_config)",
+    ),
+    "forward through a lambda": Case("unknown", end="return (lambda: self.language_model(input_ids, positions))()"),
+    "a result that is spread into a tuple": Case("works", end="return (*out,) if isinstance(out, tuple) else out"),
+    "a result that is made a tuple": Case("works", end="return tuple(out) if isinstance(out, tuple) else out"),
+    "a result that is added to": Case("broken", end="out += 1.0\nreturn out"),
+    "a class method of the contract, which finds no inner model": Case(
+        "broken",
+        methods="@classmethod\ndef {setter}(cls, layers):\n    cls.language_model.{setter}(layers)\n\n"
+        "def {getter}(self):\n    return (2, 4, 5)",
+    ),
+    "a class method that asks for a property": Case(
+        "broken",
+        methods="@property\ndef inner(self):\n    return self.language_model\n\n"
+        "@classmethod\ndef {setter}(cls, layers):\n    cls.inner.aux_hidden_state_layers = layers\n\n"
+        "def {getter}(self):\n    return (2, 4, 5)",
+    ),
+    "a static method that sets an attribute of None": Case(
+        "broken",
+        methods="@staticmethod\ndef {setter}(layers):\n    self = None\n    self.aux_hidden_state_layers = layers\n\n"
+        "def {getter}(self):\n    return (2, 4, 5)",
+    ),
+    "a method that hands the coroutine of another on": Case(
+        "broken",
+        methods="async def _get(self):\n    return self.language_model.{getter}()\n\n"
+        "def {setter}(self, layers):\n    ...\n\ndef {getter}(self):\n    return self._get()",
+    ),
+    "a stub that wants more than the contract gives": Case(
+        "broken", methods="def {setter}(self, layers, extra): ...\n\ndef {getter}(self):\n    return (2, 4, 5)"
+    ),
+    "None called through super": Case(
+        "broken",
+        before="class Empty:\n    {getter} = None",
+        bases="nn.Module, Empty, SupportsEagle3",
+        methods="def {setter}(self, layers):\n    self.language_model.{setter}(layers)\n\n"
+        "def {getter}(self):\n    return super().{getter}()",
+    ),
+    "the layers kept on the wrapper too": Case(
+        "works",
+        methods="def {setter}(self, layers):\n    self.layers = layers\n    self.language_model.{setter}(layers)\n\n"
+        "def {getter}(self):\n    return self.language_model.{getter}()",
+    ),
+    "the layers kept on the wrapper, and handed to something unknown": Case(
+        "unknown",
+        build="self.language_model = (lambda: DeltaPlain(vllm_config=vllm_config))()",
+        methods="def {setter}(self, layers):\n    self.layers = layers\n    self.language_model.{setter}(layers)\n\n"
+        "def {getter}(self):\n    return (2, 4, 5)",
+    ),
+    "an attribute set by name on something unknown": Case(
+        "unknown",
+        build="self.language_model = (lambda: DeltaPlain(vllm_config=vllm_config))()",
+        methods="def {setter}(self, layers):\n"
+        '    setattr(self.language_model.model, "aux_hidden_state_layers", layers)\n\n'
+        "def {getter}(self):\n    return (2, 4, 5)",
+    ),
+    "a method of something unknown gives the layers": Case(
+        "unknown",
+        build="self.language_model = (lambda: DeltaPlain(vllm_config=vllm_config))()",
+        methods="def {setter}(self, layers):\n    self.language_model.{setter}(layers)\n\n"
+        "def {getter}(self):\n    return self.language_model.missing()",
+    ),
+    "forwarding behind nn.Module, whose own comes first": Case(
+        "broken", before=FORWARDING, bases="nn.Module, Forwarding, SupportsEagle3", methods="", generation="0.16"
+    ),
+    "the class has an empty method where the base brings the contract": Case(
+        "broken",
+        before="class Base(nn.Module, SupportsEagle3):\n    pass",
+        bases="Base",
+        methods=SECOND_OF_TWO + "def {getter}(self):\n    return (2, 4, 5)",
+        generation="0.16",
+    ),
+    "some inner models fail and the others' states are dropped": Case(
+        "broken",
+        build="try:\n    self.language_model = DeltaPlain(vllm_config=vllm_config)\n"
+        "except ValueError:\n    self.language_model = BetaPlain(vllm_config=vllm_config)",
+        end="return out[0] if isinstance(out, tuple) else out",
+    ),
+}
+
+
+@dataclass
+class Judged:
+    judgement: Judgement
+    verdicts: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Judged]]:
+    """All cases, each the only family of a tree."""
+    found = {}
+    with Ground(tmp_path_factory.mktemp("cases") / "ground") as ground:
+        for name, case in CASES.items():
+            program = program_of(case)
+            ran = ground.analyse(program)
+            verdicts = {m.cls.name: m.statuses[CONTRACT].verdict for m in ran.tree.models if "/fam0" in m.cls.path}
+            found[name] = Judged(judge(ground, program), {k: str(v) for k, v in verdicts.items()})
+    yield found
+
+
+def program_of(case: Case) -> Program:
+    head = HEAD.format(r=".", protocols=PROTOCOLS)
+    rows = {"Fam0ForCausalLM": ("fam0", "Wrap")}
+    if "class Denying" in case.after:
+        rows["Fam0DenyingForCausalLM"] = ("fam0", "Denying")
+    family = Family("fam0", {"fam0.py": f"{head}\n\n{case.source()}"}, rows, head.strip("\n"))
+    getter = GETTERS.get(case.generation, GETTER)
+    assert case.generation in GENERATIONS
+    check = CHECKS[1 if case.flag else 0]
+    return Program(Interfaces(case.generation, SETTER, getter, "", check, "", ()), [family])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_verdict_of_a_case_and_what_python_does(name: str, judged: dict[str, Judged]) -> None:
+    found = judged[name]
+    assert not found.judgement.wrong, found.judgement.told()
+    assert found.judgement.counts["runs"] > found.judgement.counts["not built"]
+    assert found.verdicts["Wrap"] == CASES[name].verdict
