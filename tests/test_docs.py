@@ -48,20 +48,25 @@ def accept(line: str) -> None:
     command: click.Command = cli
     while isinstance(command, click.Group):
         name = words.pop(0)
-        assert name in command.commands, f"no command {name}"
-        command = command.commands[name]
+        found = command.get_command(click.Context(command), name)
+        assert found is not None, f"no command {name}"
+        command = found
     try:
         command.make_context(command.name, words)
     except click.exceptions.Exit as ended:  # --help
         assert ended.exit_code == 0
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_commands_are_accepted(page: Path) -> None:
-    found = commands(page)
-    assert len(found) >= 4
-    for line in found:
-        accept(line)
+SHOWN = [line for page in PAGES for line in commands(page)]
+
+
+def test_the_pages_show_commands() -> None:
+    assert all(len(commands(ROOT / page)) >= 4 for page in ("README.md", "docs/hooks.md", "docs/verify.md"))
+
+
+@pytest.mark.parametrize("line", SHOWN)
+def test_the_commands_are_accepted(line: str) -> None:
+    accept(line)
 
 
 @pytest.mark.parametrize("line", ["audit --fromat json", "audit --format yaml", "hook --tree", "watch --interval 0"])
@@ -96,9 +101,8 @@ def test_the_hooks_and_their_arguments_are_there() -> None:
             assert hook.make_context("hook", [*one.get("args", []), "vllm/a.py"]).params["files"]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_settings_are_accepted(page: Path, tmp_path: Path) -> None:
-    (text,) = blocks(page, "toml")
+@pytest.mark.parametrize("text", [text for page in PAGES for text in blocks(page, "toml")])
+def test_the_settings_are_accepted(text: str, tmp_path: Path) -> None:
     (tmp_path / "vllm-contracts.toml").write_text(text, "utf-8")
     assert load_settings(tmp_path / "vllm-contracts.toml", rule_names()).baseline is not None
 
