@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyzer import builtin_calls, construct, evaluate, members
-from analyzer.binding import bind
+from analyzer import binding, builtin_calls, construct, evaluate, members
 from analyzer.facts import FunctionFacts
 from analyzer.frames import Frame
 from analyzer.lower import Expr, walk
@@ -53,15 +52,19 @@ def call_expression(machine: Machine, expr: Expr, frame: Frame) -> Value:
         return _super(machine, args, frame)
     callee = evaluate.evaluate(machine, func, frame)
     positional: list[Value] = []
+    unknown = False
     for part in args:
         value = evaluate.evaluate(machine, part[1] if part[0] == "star" else part, frame)
         if part[0] == "star" and isinstance(value, Collection):
             positional += value.items
         else:
             positional.append(value)
+            unknown = unknown or part[0] == "star"
     named = {
         name or f"**{index}": evaluate.evaluate(machine, value, frame) for index, (name, value) in enumerate(keywords)
     }
+    if unknown:
+        named["**"] = Opaque("*")
     arguments = Arguments(tuple(positional), named)
     site = Site(frame.path, line, column)
     if func[0] == "attr" and func[2] == "with_hf_config":
@@ -120,6 +123,9 @@ def _function(
         handed = _watched(machine, receiver)
         if handed is not None:
             return handed
+    lacking = binding.lacking(callee, arguments) if machine.strict else ""
+    if lacking:
+        raise machine.fail("TypeError", lacking, frame, line)
     return machine.enter(callee, arguments, line, frame)
 
 
@@ -282,7 +288,7 @@ def marker(machine: Machine, context: Expr, frame: Frame) -> list[Mark] | None:
 
     named = {k: evaluate.evaluate(machine, v, frame) for k, v in context[3] if k}
     positional = tuple(evaluate.evaluate(machine, a, frame) for a in context[2])
-    env = bind(machine, callee, Arguments(positional, named))
+    env = binding.bind(machine, callee, Arguments(positional, named))
     inner = Frame(callee.module, callee.facts, callee.owner, env, callee.receiver)
     marks = _collected(callee, env)
     for nested in walk(callee.facts.body):
