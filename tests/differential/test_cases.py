@@ -123,6 +123,13 @@ CASES: dict[str, Case] = {
         methods="def {setter}(self, layers):\n    self.language_model.{setter}(layers)\n\n"
         "def {getter}(self):\n    return super().{getter}()",
     ),
+    "an heir takes a method away from what a repair would add": Case(
+        "undeclared",
+        bases="nn.Module",
+        methods="",
+        after="class Denying(Wrap):\n    {setter} = None",
+        generation="0.16",
+    ),
     "a possibility that cannot be followed": Case(
         "unknown",
         before=MADE,
