@@ -38,3 +38,19 @@ def bind(machine: Machine, function: Function, arguments: Arguments) -> dict[str
         else:
             env[name] = Opaque(name)
     return env
+
+
+def lacking(function: Function, arguments: Arguments) -> str:
+    """What Python says of a call that leaves a required parameter out; empty where it does not for certain."""
+    if any(name.startswith("**") for name in arguments.keywords):
+        return ""
+    facts = function.facts
+    count = len(arguments.positional) + (function.receiver is not None and facts.kind != "static")
+    by_place = [p for p in facts.parameters if p.kind.startswith("positional")]
+    left = [p.name for p in by_place[count:] if p.required and p.name not in arguments.keywords]
+    if not left:
+        return ""
+    name = f"{function.owner.facts.qualname}.{facts.name}" if function.owner is not None else facts.name
+    if len(left) > 1:
+        return f"{name}() missing {len(left)} required positional arguments: …"
+    return f"{name}() missing 1 required positional argument: {left[0]!r}"

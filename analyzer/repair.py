@@ -149,7 +149,22 @@ def _why_unsafe(
         handing = handed_on(audit, alternative)
         if handing is None or handing.ok is not True:
             return handing.detail if handing is not None else "the wrapper's forward could not be followed"
-    return _overclaims(audit, owner, models, contract)
+    return _overridden(audit, owner, models, contract) or _overclaims(audit, owner, models, contract)
+
+
+def _overridden(audit: Audit, owner: ClassInfo, models: list[Model], contract: Contract) -> str:
+    """A subclass whose own method, which is not known to work, stays before what ``owner`` gets; empty if none."""
+    for model in models:
+        above = model.cls.own_mro
+        results = [m for a in audit.status(model, contract).alternatives for m in a.outer.methods]
+        for method in contract.methods:
+            member = members.class_member(model.cls, method.name)
+            if member is None or owner not in above or above.index(member[0]) >= above.index(owner):
+                continue
+            works = all(m.ok for m in results if m.method is method)
+            if isinstance(member[1], AttributeFacts) or not works:
+                return f"{model.cls.name} has a {method.name} of its own, which is not known to work"
+    return ""
 
 
 def _unknown_part(chain: Chain) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from analyzer import calls, evaluate
+from analyzer import evaluate, markers
 from analyzer.frames import FALLS, LEAVES, LOOPS, Frame, Raised
 from analyzer.lower import Block, Expr, Stmt
 from analyzer.values import CLEAN, Collection, Const, Opaque, taint_of
@@ -83,7 +83,7 @@ def _with(machine: Machine, statement: Stmt, frame: Frame) -> int:
     _, line, items, body = statement
     marks = []
     for context, target in items:
-        mark = calls.marker(machine, context, frame)
+        mark = markers.marker(machine, context, frame)
         if mark is not None:
             marks.append(mark)
         value = machine.eval(context, frame) if mark is None else Opaque("")
@@ -91,7 +91,7 @@ def _with(machine: Machine, statement: Stmt, frame: Frame) -> int:
             machine.assign(target, evaluate.entered(value), frame, line, 0)
     ending = machine.block(body, frame)
     for mark in marks:
-        calls.apply_marker(machine, mark)
+        markers.apply_marker(machine, mark)
     return ending
 
 

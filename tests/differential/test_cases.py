@@ -116,6 +116,20 @@ CASES: dict[str, Case] = {
         methods='def {getter}(self):\n    raise NotImplementedError("not yet")',
         generation="0.16",
     ),
+    "a method called with too little": Case(
+        "broken",
+        before="class Asking:\n    def {getter}(self, extra):\n        return (1, 2, 3)",
+        bases="nn.Module, Asking, SupportsEagle3",
+        methods="def {setter}(self, layers):\n    self.language_model.{setter}(layers)\n\n"
+        "def {getter}(self):\n    return super().{getter}()",
+    ),
+    "an heir takes a method away from what a repair would add": Case(
+        "undeclared",
+        bases="nn.Module",
+        methods="",
+        after="class Denying(Wrap):\n    {setter} = None",
+        generation="0.16",
+    ),
     "a possibility that cannot be followed": Case(
         "unknown",
         before=MADE,
