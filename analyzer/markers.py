@@ -1,4 +1,4 @@
-"""``with self._mark_language_model(...)``: context managers that note the names of the children assigned inside them."""
+"""``with self._mark_language_model(...)``: contexts that note the names of the children assigned inside them."""
 
 from __future__ import annotations
 
