@@ -223,7 +223,8 @@ class Cache:
     def found(self, state: State, words: Iterable[str], read: Iterable[str]) -> None:
         """Note what results on a state rest on; see :class:`analyzer.records.SearchRecord`."""
         if self.unchanged(state):
-            record = {"digest": state.digest, "files": state.files, "words": list(words), "read": list(read)}
+            record = {"key": self._key, "digest": state.digest, "files": state.files}
+            record |= {"words": list(words), "read": list(read)}
             self._store.write(self._own / "searched.json", json.dumps(record, separators=(",", ":")).encode())
 
     def equal(self, state: State) -> State:
@@ -235,7 +236,7 @@ class Cache:
         try:
             noted = json.loads(self._store.read(self._own / "searched.json") or b"{}")
             files, read, words = noted["files"], set(noted["read"]), [word.encode() for word in noted["words"]]
-            if files.keys() != state.files.keys() or not isinstance(noted["digest"], str):
+            if noted["key"] != self._key or files.keys() != state.files.keys() or not isinstance(noted["digest"], str):
                 return state
             for rel, content in state.files.items():
                 if files[rel] != content and (rel in read or self._holds(rel, words)):

@@ -152,6 +152,16 @@ def test_an_edit_that_holds_a_word_that_is_searched_for_is_looked_into(text: str
     assert kept.runs == 2
 
 
+def test_an_edit_that_concerned_nothing_for_another_version_of_the_tool_is_looked_into(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept.report()
+    monkeypatch.setattr("analyzer.cache.FORMAT", 0)
+    append(kept.root / "vllm/v1/__init__.py", "# hello\n")
+    kept.report()
+    assert kept.runs == 2
+
+
 def test_a_file_that_can_be_read_again_is_no_edit_that_concerns_nothing(kept: Kept) -> None:
     path = kept.root / "vllm/v1/__init__.py"
     path.unlink()
