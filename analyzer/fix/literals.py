@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from analyzer.fix.listing import insert_item, line_limit
 from analyzer.fix.source import Refused
 from analyzer.fix.tokens import scan_brackets
-from analyzer.fix.tree import Module, last_line
-
-Literal = ast.List | ast.Tuple | ast.Set
+from analyzer.fix.tree import Literal, Module, last_line
 
 
 def add_list_item(text: str, line: int, beside: str, item: str, line_length: int | None = None) -> str:
@@ -44,14 +42,14 @@ def strings(node: Literal) -> list[str]:
     return [e.value for e in node.elts if isinstance(e, ast.Constant) and isinstance(e.value, str)]
 
 
-def literals_with(tree: ast.Module, beside: str) -> list[Literal]:
-    """The list, tuple and set literals that hold a string, in order of the text."""
-    found = [node for node in ast.walk(tree) if isinstance(node, Literal) and beside in strings(node)]
+def literals_with(among: Iterable[Literal], beside: str) -> list[Literal]:
+    """Those list, tuple and set literals that hold a string, in order of the text."""
+    found = [node for node in among if beside in strings(node)]
     return sorted(found, key=lambda node: (node.lineno, node.col_offset))
 
 
 def _find(module: Module, line: int, beside: str) -> Literal:
-    found = literals_with(module.tree, beside)
+    found = literals_with(module.literals, beside)
     here = [node for node in found if node.lineno <= line <= last_line(node)]
     chosen = here or found
     if len(chosen) == 1:

@@ -16,6 +16,7 @@ from functools import cached_property, lru_cache
 from analyzer.fix.source import Refused
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+Literal = ast.List | ast.Tuple | ast.Set
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 
@@ -98,6 +99,11 @@ class Module:
             Refused: as above.
         """
         return _module_of(text)
+
+    @cached_property
+    def literals(self) -> list[Literal]:
+        """The list, tuple and set literals of the text."""
+        return literals(self.tree)
 
     @cached_property
     def indent_unit(self) -> str:
@@ -195,6 +201,11 @@ def classes(body: Sequence[ast.stmt], prefix: str = "") -> Iterator[tuple[str, a
         if isinstance(node, ast.ClassDef):
             yield prefix + node.name, node
             yield from classes(node.body, f"{prefix}{node.name}.")
+
+
+def literals(tree: ast.Module) -> list[Literal]:
+    """All list, tuple and set literals."""
+    return [node for node in ast.walk(tree) if isinstance(node, Literal)]
 
 
 def functions(cls: ast.ClassDef, name: str) -> list[Function]:

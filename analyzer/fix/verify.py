@@ -34,6 +34,7 @@ from analyzer.fix.tree import (
     first_line,
     functions,
     last_line,
+    literals,
     scope,
     suites,
 )
@@ -89,7 +90,7 @@ def _holds(edit: Edit, module: Module) -> bool:
         bound = bindings(module, package_of(edit.path))
         return any(b.module == edit.module and b.origin == edit.name and b.context == "module" for b in bound)
     if isinstance(edit, AddListItem):
-        return any(edit.item in strings(node) for node in literals_with(module.tree, edit.beside))
+        return any(edit.item in strings(node) for node in literals_with(module.literals, edit.beside))
     cls = module.class_named(edit.cls)
     if isinstance(edit, AddBase):
         return [base_name(base) for base in cls.bases].count(edit.base) == 1
@@ -160,7 +161,20 @@ def _same_outside(before: str, after: str, edits: Iterable[Edit]) -> bool:
     if len(old.tree.body) != len(new.tree.body):
         return False
     pairs = zip(old.tree.body, new.tree.body, strict=True)
-    return all(_lines(old, one) == _lines(new, two) or ast.dump(one) == ast.dump(two) for one, two in pairs)
+    return all(_alike(old, one, new, two) for one, two in pairs)
+
+
+def _alike(old: Module, one: ast.stmt, new: Module, two: ast.stmt) -> bool:
+    """Whether two statements are equal; what is written alike in classes is not looked into.  Uses the trees up."""
+    if _lines(old, one) == _lines(new, two):
+        return True
+    if isinstance(one, ast.ClassDef) and isinstance(two, ast.ClassDef):
+        inside, other = one.body, two.body
+        one.body, two.body = [], []
+        pairs = zip(inside, other, strict=False)
+        if len(inside) != len(other) or not all(_alike(old, a, new, b) for a, b in pairs):
+            return False
+    return ast.dump(one) == ast.dump(two)
 
 
 def _lines(module: Module, node: ast.stmt) -> list[str]:
@@ -171,7 +185,7 @@ def _drop(tree: ast.Module, edit: Edit) -> None:
     if isinstance(edit, AddImport):
         _drop_import(tree, edit)
     elif isinstance(edit, AddListItem):
-        for literal in literals_with(tree, edit.beside):
+        for literal in literals_with(literals(tree), edit.beside):
             literal.elts = [entry for entry in literal.elts if not _is_string(entry, edit.item)]
     else:
         for name, cls in classes(tree.body):
