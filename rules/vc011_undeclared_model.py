@@ -125,8 +125,10 @@ class UndeclaredModel(Rule):
             lacking = [m for m in audit.serving if _is_undeclared(audit.status(m, contract), m)]
             for owner, models in audit.by_owner(lacking, partial(_owner, audit)):
                 status = audit.status(models[0], contract)
-                holder = status.alternatives[0].repaired.holder
-                assert holder is not None
+                found = next((a for a in status.alternatives if a.repaired.holder is not None), None)
+                if found is None or found.repaired.holder is None:
+                    continue  # supported by what is inside, and what holds the layers there is not known
+                holder = found.repaired.holder
                 yield self.finding(
                     contract,
                     owner,
@@ -135,7 +137,7 @@ class UndeclaredModel(Rule):
                     "returns the auxiliary states",
                     architectures=audit.architectures(models),
                     fix=repair.declare_model(audit, models[0], status),
-                    chain=evidence.chain_links(audit, models[0], status, status.alternatives[0], repaired=True),
+                    chain=evidence.chain_links(audit, models[0], status, found, repaired=True),
                     gates=audit.gate_uses(contract),
                 )
 
