@@ -16,7 +16,7 @@ INTRODUCTION = """# Whole engines, before and after the fix
 Written by `make e2e`. Each row is one multimodal wrapper in one release of vLLM, started on a CPU with a tiny
 checkpoint of random weights under its published names (eight layers, float32, eager mode, `language_model_only`) and
 one-layer EAGLE-3 drafters. *Refused with* is what the engine of the release as it is says; it has to be what our
-finding quotes. *After the fix*: the engine on a copy that `vllm-contracts fix` repaired, where the auxiliary layers
+finding quotes. *After the fix*: the engine on a copy that `fix` repaired, where the auxiliary layers
 came to lie, and whether the greedy tokens are those of a run without speculation. *Accepted drafts*, of three
 drafters: one of random weights; one that reads nothing but the auxiliary states, and predicts well if they arrive; and
 the same one with that input cut, which is what it would be if they did not.
