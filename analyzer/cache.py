@@ -147,7 +147,8 @@ class Cache:
         self._root = os.fspath(checkout.root)
         self._own = self._store.results / self._name
         roots = [checkout.rel(root) for root in checkout.extra_model_roots]
-        self._key = f"{self._name} {_tool()} {FORMAT} {sys.version_info[0]}.{sys.version_info[1]} {roots}"
+        known = f"{roots} {checkout.contract_entries}"
+        self._key = f"{self._name} {_tool()} {FORMAT} {sys.version_info[0]}.{sys.version_info[1]} {known}"
 
     # -- the state of the tree -----------------------------------------------------------------
 

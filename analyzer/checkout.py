@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
+from analyzer.handling import NOTHING, Handling, shipped
 from analyzer.problems import Diagnostic, InputError
 from analyzer.source import Listing, Source, is_file, parse, read_source
 
@@ -53,12 +54,14 @@ class Checkout:
         version: as the tree tells it, for instance ``0.33.0``, or ``0.33.0+12.g1a2b3c4`` for a clone twelve
             commits after that tag; None if the tree does not tell.
         extra_model_roots: folders of model classes beside those that vLLM has; see :meth:`with_model_roots`.
+        contract_entries: what is known of contracts beside what comes with the rules; see :mod:`analyzer.handling`.
     """
 
     root: Path
     package: Path
     version: str | None
     extra_model_roots: tuple[Path, ...] = ()
+    contract_entries: tuple[tuple[str, Handling], ...] = ()
     _modules: dict[str, Path | None] = field(default_factory=dict, init=False, repr=False, compare=False)
     _listings: dict[Path, Listing] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -100,6 +103,10 @@ class Checkout:
             if roots.isdisjoint((folder, *folder.parents)):
                 extra.append(folder)
         return replace(self, extra_model_roots=tuple(extra)) if extra else self
+
+    def handling(self, contract: str) -> Handling:
+        """How a contract of a name is handed on."""
+        return dict(self.contract_entries).get(contract) or shipped().get(contract, NOTHING)
 
     def rel(self, path: Path) -> str:
         """The name of a file in reports: relative to the root, with forward slashes.

@@ -88,8 +88,14 @@ def _contains(container: Value, wanted: Value) -> bool | None:
 _ARITHMETIC: dict[str, Callable[[int, int], int]] = {"Add": add, "Sub": sub, "Mult": mul, "FloorDiv": floordiv}
 
 
-def calculate(op: str, left: Value, right: Value) -> Const | None:
-    """The result of an operation on whole numbers; None for anything else."""
+def calculate(op: str, left: Value, right: Value) -> Value | None:
+    """The result of an operation on whole numbers, or of two collections or tables put together; None for others."""
+    if op == "Add" and isinstance(left, Collection) and isinstance(right, Collection):
+        both = Collection(left.kind, [*left.items, *right.items], complete=left.complete and right.complete)
+        both.taint = left.taint | right.taint
+        return both
+    if op == "BitOr" and isinstance(left, Table) and isinstance(right, Table):
+        return Table({**left.pairs, **right.pairs}, complete=left.complete and right.complete)
     if not isinstance(left, Const) or not isinstance(right, Const) or op not in _ARITHMETIC:
         return None
     one, two = left.value, right.value

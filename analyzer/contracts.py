@@ -9,6 +9,7 @@ from analyzer import members, typechecks
 from analyzer.checkout import Checkout
 from analyzer.facts import FunctionFacts, ModuleFacts
 from analyzer.frames import Frame, Raised
+from analyzer.handling import NOTHING, Handling
 from analyzer.index import ClassInfo, Index
 from analyzer.interpret import Machine
 from analyzer.lower import Expr
@@ -33,7 +34,8 @@ class Contract:
     """A capability Protocol.
 
     ``members`` are the names that structural conformance needs, ``checker`` the function that tests it (None
-    where the checkout has none), ``check`` whether that function asks ``isinstance`` or reads a flag.
+    where the checkout has none), ``check`` whether that function asks ``isinstance`` or reads a flag, ``handling``
+    what is known of it beyond that.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Contract:
     checker_facts: FunctionFacts | None = None
     check: Literal["isinstance", "flag"] = "isinstance"
     home: ModuleFacts | None = field(default=None, repr=False)
+    handling: Handling = NOTHING
 
     def method(self, name: str) -> ContractMethod | None:
         """The contract's method of a name."""
@@ -83,8 +86,14 @@ def read_contracts(index: Index, checkout: Checkout) -> dict[str, Contract]:
     contracts: dict[str, Contract] = {}
     for cls in index.classes(facts):
         if members.is_protocol(cls) and not cls.name.startswith("_"):
+            methods = tuple(_methods(cls))
             contracts[cls.name] = Contract(
-                cls.name, cls, members.protocol_members(cls), tuple(_methods(cls)), home=facts
+                cls.name,
+                cls,
+                members.protocol_members(cls),
+                methods,
+                home=facts,
+                handling=checkout.handling(cls.name),
             )
     for function in facts.functions.values():
         _attach(function, facts, contracts)

@@ -287,6 +287,10 @@ def _dict(machine: Machine, expr: Expr, frame: Frame) -> Value:
     complete = True
     for key, value in expr[1]:
         found = evaluate(machine, value, frame)
+        if key is None and isinstance(found, Table):  # {**table}
+            pairs.update(found.pairs)
+            complete = complete and found.complete
+            continue
         name = evaluate(machine, key, frame) if key is not None else None
         if isinstance(name, Const):
             pairs[name.value] = found
@@ -372,10 +376,6 @@ def _comp(machine: Machine, expr: Expr, frame: Frame) -> Value:
 def _bin(machine: Machine, expr: Expr, frame: Frame) -> Value:
     _, op, left, right = expr
     one, two = evaluate(machine, left, frame), evaluate(machine, right, frame)
-    if op == "Add" and isinstance(one, Collection) and isinstance(two, Collection):
-        result = Collection(one.kind, [*one.items, *two.items], complete=one.complete and two.complete)
-        result.taint = one.taint | two.taint
-        return result
     if op == "BitOr" and isinstance(one, (ClassValue, ExternalRef)) and isinstance(two, (ClassValue, ExternalRef)):
         return Collection("tuple", [one, two])
     number = compare.calculate(op, one, two)

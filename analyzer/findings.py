@@ -156,7 +156,29 @@ class AddListItem:
     item: str
 
 
-Edit = AddBase | AddImport | AddMethods | ReplaceMethod | ReplaceSignature | RenameMethod | RemoveMethod | AddListItem
+@dataclass(frozen=True)
+class AddAssignment:
+    """Add ``self.target = value`` to ``method`` of ``cls``, below the statement that sets ``self.after``."""
+
+    path: str
+    cls: str
+    method: str
+    after: str
+    target: str
+    value: str
+
+
+Edit = (
+    AddBase
+    | AddImport
+    | AddMethods
+    | AddAssignment
+    | ReplaceMethod
+    | ReplaceSignature
+    | RenameMethod
+    | RemoveMethod
+    | AddListItem
+)
 
 
 @dataclass(frozen=True)

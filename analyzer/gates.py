@@ -8,22 +8,28 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Literal
 
 from analyzer.checkout import Checkout
 from analyzer.contracts import Contract
-from analyzer.dispatch import AllowList, FunctionNode, NameGate, allow_list, last_line, message, name_gate, own_nodes
+from analyzer.dispatch import AllowList, FunctionNode, NameGate, allow_list, last_line, name_gate, own_nodes
 from analyzer.findings import Diagnostic
 from analyzer.lower import dotted
-from analyzer.source import parse_outline, read_source
+from analyzer.recorded import Records, read_records
+from analyzer.source import is_file, parse, parse_outline, read_source
+from analyzer.subjects import (
+    Subject,
+    Surroundings,
+    attribute_asked,
+    functions_of,
+    guarded_nodes,
+    returned_inner,
+    subject_of,
+)
 
 NAMES = b"get_model_name"
 """In a file outside the models: it may dispatch on the names of classes."""
-
-Subject = Literal["outer model", "inner model", "class", "unwrapped"]
 
 
 @dataclass(frozen=True)
@@ -73,10 +79,13 @@ def find_consumers(checkout: Checkout, contracts: dict[str, Contract], class_nam
         class_names: names of registered classes, for dispatch on them.
     """
     members = _members(contracts)
-    words = {name.encode() for name in members} | {b".model_type\n", b".model_type for"}
+    found = Consumers()
+    records = _registry_records(checkout, contracts, found)
+    flags = {flag for c in contracts.values() if (flag := c.handling.over_stages)}
+    words = {name.encode() for name in (*members, *records.fields, *flags)} | {b".model_type\n", b".model_type for"}
     mentioned, with_names = _any_of(words), _any_of(words | {NAMES})
     names = frozenset(class_names)
-    found = Consumers(words=tuple(sorted(word.decode() for word in words | {NAMES})))
+    found.words = tuple(sorted(word.decode() for word in words | {NAMES}))
     interfaces = checkout.rel(checkout.interfaces_path)
     roots = tuple(checkout.rel(root) + "/" for root in checkout.model_roots)
     for path in checkout.python_files(checkout.package):
@@ -88,7 +97,7 @@ def find_consumers(checkout: Checkout, contracts: dict[str, Contract], class_nam
         except OSError as error:
             found.diagnostics.append(Diagnostic(rel, 0, f"cannot be read: {error.strerror or error}"))
             continue
-        in_models = rel.startswith(roots)
+        in_models = rel.startswith(roots) and rel != records.path
         dispatches = not in_models and NAMES in data
         if in_models:
             if b"_cls." not in data or not _calls_from_outside(data, members):
@@ -102,12 +111,30 @@ def find_consumers(checkout: Checkout, contracts: dict[str, Contract], class_nam
         if isinstance(parsed, Diagnostic):
             found.diagnostics.append(parsed)
             continue
+        own = records.defined_in(data)
+        reader = _Reader(rel, members, contracts, names, records, own, found, in_models)
         try:
-            _read(parsed[0], rel, lines, members, contracts, names, found, in_models=in_models)
+            reader.read(parsed[0], lines)
         except RecursionError:
             found.diagnostics.append(Diagnostic(rel, 0, "nested too deeply to be searched for gates"))
+    unread = set(records.fields.values()) - records.read
+    found.gates = [g for g in found.gates if g.path != records.path or g.member not in unread]
     found.gates.sort(key=lambda g: (g.path, g.line, g.contract, g.member))
     return found
+
+
+def _registry_records(checkout: Checkout, contracts: dict[str, Contract], found: Consumers) -> Records:
+    """The fields of the checkout's registry; none where there is no registry, or it cannot be read."""
+    path = checkout.registry_path
+    if not is_file(path):
+        return Records("")
+    rel = checkout.rel(path)
+    source = read_source(path, rel)
+    tree = parse(source) if not isinstance(source, Diagnostic) else source
+    if isinstance(tree, Diagnostic):
+        return Records(rel)  # whoever reads the tables of architectures says so
+    found.read.append(rel)
+    return read_records(tree, rel, {c.checker for c in contracts.values() if c.checker is not None})
 
 
 def _members(contracts: dict[str, Contract]) -> dict[str, tuple[str, ...]]:
@@ -115,6 +142,7 @@ def _members(contracts: dict[str, Contract]) -> dict[str, tuple[str, ...]]:
     out: dict[str, list[str]] = {}
     for contract in contracts.values():
         names = [m.name for m in contract.methods if m.name != "forward" and not m.name.startswith("_")]
+        names += [name for name in contract.handling.attributes if name in contract.members and name not in names]
         if contract.checker is not None:
             names.append(contract.checker)
         for name in names:
@@ -150,53 +178,117 @@ def _calls_from_outside(data: bytes, members: dict[str, tuple[str, ...]]) -> boo
     return any(b"_cls." + name.encode() + b"(" in data for name in members)
 
 
-def _read(
-    tree: ast.Module,
-    path: str,
-    lines: list[int],
-    members: dict[str, tuple[str, ...]],
-    contracts: dict[str, Contract],
-    names: frozenset[str],
-    found: Consumers,
-    *,
-    in_models: bool,
-) -> None:
-    for function in _functions(tree.body):
-        position = bisect_left(lines, function.lineno)
-        if position == len(lines) or lines[position] > (function.end_lineno or function.lineno):
-            continue
-        around = _Surroundings(function)
-        for node, conditions in _guarded_nodes(function):
+@dataclass(frozen=True)
+class _Reader:
+    """Looks for gates in one file.
+
+    Args:
+        path: its name in reports.
+        members: see :func:`_members`.
+        contracts: by name.
+        names: of registered classes.
+        records: the fields in which the registry keeps answers.
+        own: those for which this file has functions.
+        found: what is found goes there.
+        in_models: whether it stands among the models, where only what is asked of a class given is a gate.
+        unwrapping: functions of the file that give the inner model of what they are given.
+    """
+
+    path: str
+    members: dict[str, tuple[str, ...]]
+    contracts: dict[str, Contract]
+    names: frozenset[str]
+    records: Records
+    own: frozenset[str]
+    found: Consumers
+    in_models: bool
+    unwrapping: set[str] = field(default_factory=set)
+
+    def read(self, tree: ast.Module, lines: list[int]) -> None:
+        """Look into the functions that stand on some lines."""
+        self.unwrapping.update(f.name for f in functions_of(tree.body) if returned_inner(f))
+        for function in functions_of(tree.body):
+            position = bisect_left(lines, function.lineno)
+            if position < len(lines) and lines[position] <= (function.end_lineno or function.lineno):
+                self._read_function(function)
+
+    def _read_function(self, function: FunctionNode) -> None:
+        around = Surroundings(function)
+        called: set[int] = set()  # attributes that are called are no fields
+        for node, conditions in guarded_nodes(function):
             if isinstance(node, ast.Call):
-                _read_call(node, around, conditions, path, members, contracts, found, in_models)
-            elif isinstance(node, ast.If) and not in_models:
-                _read_if(node, function, path, contracts, names, found)
+                called.add(id(node.func))
+                self._read_call(node, around, conditions)
+            elif self.in_models:
+                continue
+            elif isinstance(node, ast.If):
+                _read_if(node, function, self.path, self.contracts, self.names, self.found)
+            elif isinstance(node, ast.Attribute) and id(node) not in called:
+                self._read_field(node, around, conditions)
 
+    def _read_call(self, node: ast.Call, around: Surroundings, conditions: tuple[ast.expr, ...]) -> None:
+        asked = attribute_asked(node)
+        for contract in self.contracts.values() if asked else ():
+            if contract.handling.over_stages == asked:
+                self._add(contract.name, asked, node, "inner model", around, conditions)
+        if isinstance(node.func, ast.Attribute):
+            name, subject = node.func.attr, node.func.value
+        elif isinstance(node.func, ast.Name) and node.args:
+            name, subject = node.func.id, node.args[0]
+        else:
+            return
+        is_method = isinstance(node.func, ast.Attribute)
+        if self.in_models and not (is_method and (dotted(subject) or "").endswith("_cls")):
+            return
+        function = around.function
+        for owner in self.members.get(name, ()):
+            if (self.contracts[owner].checker == name) is is_method or function.name == name:
+                continue
+            kind = subject_of(subject, function, around.unwrapped | self._unwrapped(function), self.path)
+            passed = tuple(k.arg for k in node.keywords if k.arg is not None)
+            self._add(owner, name, node, kind, around, conditions, len(node.args), passed)
 
-def _functions(body: list[ast.stmt]) -> Iterator[FunctionNode]:
-    """Functions at module level, in classes and in branches, and those inside them."""
-    for node in body:
-        if isinstance(node, FunctionNode):
-            yield node
-        for name in ("body", "orelse", "finalbody"):
-            inside = getattr(node, name, None)
-            if isinstance(inside, list):
-                yield from _functions(inside)
+    def _unwrapped(self, function: FunctionNode) -> frozenset[str]:
+        """Local names that the function binds to what one of this file's unwrapping functions gives."""
+        found = set()
+        for node in own_nodes(function) if self.unwrapping else ():
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+                if (dotted(node.value.func) or "").rpartition(".")[2] in self.unwrapping:
+                    found |= {t.id for t in node.targets if isinstance(t, ast.Name)}
+        return frozenset(found)
 
+    def _read_field(self, node: ast.Attribute, around: Surroundings, conditions: tuple[ast.expr, ...]) -> None:
+        """An answer of the registry that is read: the class was asked for it."""
+        checker = self.records.asked_by(node, around.function, self.own)
+        for owner in self.members.get(checker, ()):
+            self._add(owner, checker, node, "class", around, conditions)
 
-def _guarded_nodes(function: FunctionNode) -> Iterator[tuple[ast.AST, tuple[ast.expr, ...]]]:
-    """Nodes of a function's body with the conditions of the ``if`` statements that they stand under."""
-    todo: list[tuple[ast.AST, tuple[ast.expr, ...]]] = [(node, ()) for node in reversed(function.body)]
-    while todo:
-        node, conditions = todo.pop()
-        yield node, conditions
-        if isinstance(node, (FunctionNode, ast.ClassDef)):
-            continue
-        for name, value in ast.iter_fields(node):
-            under = (*conditions, node.test) if isinstance(node, ast.If) and name == "body" else conditions
-            for child in value if isinstance(value, list) else [value]:
-                if isinstance(child, ast.AST):
-                    todo.append((child, under))
+    def _add(
+        self,
+        owner: str,
+        member: str,
+        node: ast.Call | ast.Attribute,
+        subject: Subject,
+        around: Surroundings,
+        conditions: tuple[ast.expr, ...],
+        positional: int = 0,
+        keywords: tuple[str, ...] = (),
+    ) -> None:
+        self.found.gates.append(
+            Gate(
+                contract=owner,
+                member=member,
+                path=self.path,
+                line=node.lineno,
+                subject=subject,
+                text=ast.unparse(node),
+                error=around.errors.get(node.lineno, ""),
+                function=around.function.name,
+                needs=tuple(sorted(_needs(conditions, self.contracts) - {owner})),
+                positional=positional,
+                keywords=keywords,
+            )
+        )
 
 
 def _needs(conditions: tuple[ast.expr, ...], contracts: dict[str, Contract]) -> frozenset[str]:
@@ -210,84 +302,6 @@ def _needs(conditions: tuple[ast.expr, ...], contracts: dict[str, Contract]) -> 
                 words.add(node.id if isinstance(node, ast.Name) else node.attr)
     flags = {word.replace("uses_", "supports_", 1) for word in words}
     return frozenset(c.name for c in contracts.values() if c.checker in words or flags & set(c.members))
-
-
-def _read_call(
-    node: ast.Call,
-    around: _Surroundings,
-    conditions: tuple[ast.expr, ...],
-    path: str,
-    members: dict[str, tuple[str, ...]],
-    contracts: dict[str, Contract],
-    found: Consumers,
-    in_models: bool,
-) -> None:
-    if isinstance(node.func, ast.Attribute):
-        name, subject = node.func.attr, node.func.value
-    elif isinstance(node.func, ast.Name) and node.args:
-        name, subject = node.func.id, node.args[0]
-    else:
-        return
-    is_method = isinstance(node.func, ast.Attribute)
-    if in_models and not (is_method and (dotted(subject) or "").endswith("_cls")):
-        return
-    function = around.function
-    for owner in members.get(name, ()):
-        if (contracts[owner].checker == name) is is_method or function.name == name:
-            continue
-        kind = _subject(subject, function, around.unwrapped)
-        text = ast.unparse(node)
-        error = around.errors.get(node.lineno, "")
-        others = tuple(sorted(_needs(conditions, contracts) - {owner}))
-        passed = tuple(k.arg for k in node.keywords if k.arg is not None)
-        found.gates.append(
-            Gate(owner, name, path, node.lineno, kind, text, error, function.name, others, len(node.args), passed)
-        )
-
-
-def _subject(node: ast.expr, function: FunctionNode, unwrapped: frozenset[str]) -> Subject:
-    text = ast.unparse(node)
-    if "get_language_model" in text or text.endswith(".language_model"):
-        return "inner model"
-    root = text.partition(".")[0]
-    if root in unwrapped:
-        return "unwrapped"
-    if text.endswith(("cls", "_class")) or text.startswith("type("):
-        return "class"
-    for argument in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs):
-        if argument.arg == root and argument.annotation is not None:
-            annotation = ast.unparse(argument.annotation)
-            if annotation.startswith(("type[", "Type[")):
-                return "class"
-    return "outer model"
-
-
-class _Surroundings:
-    """What a gate needs to know of the function that it stands in, found out only where there is a gate."""
-
-    def __init__(self, function: FunctionNode) -> None:
-        self.function = function
-
-    @cached_property
-    def unwrapped(self) -> frozenset[str]:
-        """Local names that the function binds to what ``get_language_model`` gives."""
-        out = set()
-        for node in own_nodes(self.function):
-            if isinstance(node, ast.Assign) and "get_language_model" in ast.dump(node.value):
-                out |= {t.id for t in node.targets if isinstance(t, ast.Name)}
-        return frozenset(out)
-
-    @cached_property
-    def errors(self) -> dict[int, str]:
-        """Messages raised under ``if not check(...)``, by the line of the check."""
-        out: dict[int, str] = {}
-        for node in own_nodes(self.function):
-            if isinstance(node, ast.If):
-                raised = next((s for s in node.body if isinstance(s, ast.Raise)), None)
-                if raised is not None and isinstance(raised.exc, ast.Call):
-                    for line in range(node.test.lineno, (node.test.end_lineno or node.test.lineno) + 1):
-                        out[line] = f"{dotted(raised.exc.func) or 'error'}: {message(raised.exc)}"
-        return out
 
 
 def _read_if(

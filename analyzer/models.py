@@ -99,8 +99,11 @@ class Model:
 def is_delegated(contract: Contract) -> bool:
     """Whether a contract configures the decoder, so that a wrapper has to hand it on.
 
-    Read from the contract itself: it has a method that is given something and returns nothing, beside a checker.
+    Where no entry says so, that is read from the contract itself: it has a method that is given something and returns
+    nothing, beside a checker.
     """
+    if contract.handling.hands_on is not None:
+        return contract.handling.hands_on == "decoder" and contract.checker is not None
     setters = [m for m in contract.methods if configures(m) and m.facts.kind == "instance" and not m.facts.is_async]
     return (
         contract.checker is not None
@@ -222,16 +225,25 @@ class ModelSet:
         return Status(contract, contract.declared_by(model.cls), satisfied, verdict, reason=f"becomes one of {names}")
 
     def _plain(self, model: Model, contract: Contract) -> Status:
-        if model.cls not in self._probes:
-            self._probes[model.cls] = self.instance(model.cls)
-        satisfied = contract.satisfied_by(self.machine, self._probes[model.cls])
+        probe = self.probe(model.cls)
+        satisfied = contract.satisfied_by(self.machine, probe)
         declared = contract.declared_by(model.cls)
         verdict: Verdict = "unknown" if satisfied is None else "works" if satisfied else "unsupported"
         reason = ""
         if satisfied is None:
-            unknown = self._probes[model.cls].missing_reason or members.unknown_base(model.cls)
+            unknown = probe.missing_reason or members.unknown_base(model.cls)
             reason = unknown or "the check depends on the object's own state"
         return Status(contract, declared, satisfied, verdict, reason=reason)
+
+    def probe(self, cls: ClassInfo) -> Instance:
+        """An object of exactly this class to look at, and never to change: always the same one."""
+        if cls not in self._probes:
+            self._probes[cls] = self.instance(cls)
+        return self._probes[cls]
+
+    def class_passes(self, cls: ClassInfo, contract: Contract) -> bool | None:
+        """What the checker says of the class itself, which the registry asks."""
+        return contract.satisfied_by(self.machine, ClassValue(cls))
 
     def instance(self, cls: ClassInfo) -> Instance:
         """A new object of exactly this class (whatever its ``__new__`` would make)."""

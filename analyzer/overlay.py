@@ -51,7 +51,7 @@ def overlay(checkout: Checkout, rel: str, data: bytes) -> Iterator[Checkout]:
         except OSError as error:
             raise OverlayError(f"{checkout.root}: cannot be laid out in {root}: {error.strerror or error}") from None
         extra = tuple(root / checkout.rel(path) for path in checkout.extra_model_roots)
-        yield Checkout(root, root / checkout.package.name, checkout.version, extra)
+        yield Checkout(root, root / checkout.package.name, checkout.version, extra, checkout.contract_entries)
 
 
 def _lay_out(checkout: Checkout, target: Path) -> None:

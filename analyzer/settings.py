@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from analyzer.handling import NOTHING, Handling, HandlingError, read_entry, shipped
 from analyzer.nearest import did_you_mean
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Settings:
         baseline: the file of known findings.
         cache_dir: what can be fetched or computed again goes there.
         require_reason: whether a suppression without a reason is a finding.
+        contract: how contracts of a fork are handed on, or those of vLLM otherwise than the rules' own table says.
         file: the file that was read.
         origins: where each value comes from, by the name of its key: ``default``, ``file:line``, ``command line``.
     """
@@ -74,6 +76,7 @@ class Settings:
     baseline: Path | None = None
     cache_dir: Path | None = None
     require_reason: bool = False
+    contract: tuple[tuple[str, Handling], ...] = ()
     file: Path | None = None
     origins: Mapping[str, str] = field(default_factory=dict)
 
@@ -235,6 +238,8 @@ class _Reader:
             return self._fail_on(place, value)
         if key == "require-reason":
             return self._typed(place, value, bool)
+        if key == "contract":
+            return self._contracts(place, value)
         return self._path(place, value)
 
     def _typed(self, place: Place, value: Any, kind: type) -> Any:
@@ -275,6 +280,16 @@ class _Reader:
     def _per_path(self, place: Place, value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
         globs = self._typed(place, value, dict) or {}
         return tuple((glob, self._codes((*place, glob), codes)) for glob, codes in globs.items())
+
+    def _contracts(self, place: Place, value: Any) -> tuple[tuple[str, Handling], ...]:
+        read = []
+        for name, entry in (self._typed(place, value, dict) or {}).items():
+            values = self._typed((*place, name), entry, dict)
+            try:
+                read.append((name, read_entry(values or {}, shipped().get(name, NOTHING))))
+            except HandlingError as error:
+                self.say((*place, name, error.key), str(error))
+        return tuple(read)
 
     def _fail_on(self, place: Place, value: Any) -> Any:
         word = self._typed(place, value, str)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from analyzer import evidence
 from analyzer.audit import Audit
@@ -15,6 +15,7 @@ from analyzer.index import ClassInfo
 from analyzer.inner import Inner
 from analyzer.members import is_protocol
 from analyzer.models import WRAPPER_MARKS, Alternative, Model, Status, is_delegated
+from analyzer.owed import Owed, owed, owed_links
 from analyzer.records import (
     AllowListRecord,
     ArmRecord,
@@ -31,7 +32,6 @@ from analyzer.records import (
     TreeRecord,
 )
 from analyzer.suppress import checkout_comments
-from analyzer.values import ClassValue
 
 
 def survey(audit: Audit, findings: Sequence[Finding]) -> Report:
@@ -43,12 +43,13 @@ def survey(audit: Audit, findings: Sequence[Finding]) -> Report:
     """
     checkout = audit.checkout
     comments, commented = checkout_comments(checkout, findings)
+    owing = {(one.model.cls, name): one for name, c in audit.contracts.items() for one in owed(audit, c)}
     return Report(
         checkout=TreeRecord(checkout.root, checkout.version),
         files_seen=sum(len(checkout.python_files(root)) for root in checkout.model_roots),
         files_parsed=audit.index.files_parsed,
         contracts=[_contract(audit, contract) for contract in audit.contracts.values()],
-        models=[model_record(audit, model) for model in audit.models],
+        models=[model_record(audit, model, owing) for model in audit.models],
         findings=sorted(findings, key=lambda f: f.sort_key),
         allow_lists=[
             AllowListRecord(a.contract, Position(a.path, a.line), a.items, a.subject, a.error)
@@ -108,8 +109,15 @@ def _name_gate(gate: NameGate) -> NameGateRecord:
 # -- models ----------------------------------------------------------------------------------------
 
 
-def model_record(audit: Audit, model: Model) -> ModelRecord:
-    """One model with all its statuses."""
+def model_record(audit: Audit, model: Model, owing: Mapping[tuple[ClassInfo, str], Owed] | None = None) -> ModelRecord:
+    """One model with all its statuses.
+
+    Args:
+        audit: what was read.
+        model: one of its models.
+        owing: what wrappers owe, by their class and the contract's name.
+    """
+    owing = owing or {}
     return ModelRecord(
         cls=model.cls.key,
         at=_at(model.cls),
@@ -118,7 +126,10 @@ def model_record(audit: Audit, model: Model) -> ModelRecord:
         serves=model.serves,
         inner=tuple(_inner(model, inner) for inner in model.inner),
         becomes=tuple(cls.key for cls in model.becomes),
-        statuses={name: status_record(audit, model, status) for name, status in model.statuses.items()},
+        statuses={
+            name: status_record(audit, model, status, owing.get((model.cls, name)))
+            for name, status in model.statuses.items()
+        },
     )
 
 
@@ -149,8 +160,23 @@ def _holder(alternative: Alternative) -> str | None:
     return next((c.holder.cls.key for c in chains if c is not None and c.holder is not None), None)
 
 
-def status_record(audit: Audit, model: Model, status: Status) -> StatusRecord:
-    """How one model stands to one contract, with its chains."""
+def status_record(audit: Audit, model: Model, status: Status, owes: Owed | None = None) -> StatusRecord:
+    """How one model stands to one contract, with its chains.
+
+    Args:
+        audit: what was read.
+        model, status: which.
+        owes: that it owes the contract.
+    """
+    if owes is not None:
+        return StatusRecord(
+            declared=status.declared,
+            satisfied=status.satisfied,
+            verdict="undeclared",
+            reason=f"the inner model {'supports' if owes.passes else 'may support'} it, this class does not declare it",
+            chains=(ChainRecord("", owed_links(audit, owes, gates=False)),),
+            class_satisfied=audit.model_set.class_passes(model.cls, status.contract),
+        )
     return StatusRecord(
         declared=status.declared,
         satisfied=status.satisfied,
@@ -159,7 +185,7 @@ def status_record(audit: Audit, model: Model, status: Status) -> StatusRecord:
         handed_on=bool(status.alternatives),
         chains=tuple(_chains(audit, model, status)),
         consumers=consumer_links(audit, model, status) if status.alternatives else (),
-        class_satisfied=status.contract.satisfied_by(audit.model_set.machine, ClassValue(model.cls)),
+        class_satisfied=audit.model_set.class_passes(model.cls, status.contract),
         declared_by=_declarer(model.cls, status.contract) if status.declared else "",
     )
 

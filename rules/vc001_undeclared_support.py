@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from analyzer import evidence, repair
+from analyzer import evidence, repair, takeover
 from analyzer.audit import Audit
 from analyzer.contracts import Contract
 from analyzer.findings import Confidence, Finding
 from analyzer.index import ClassInfo
 from analyzer.models import Model, Status
+from analyzer.owed import Owed, owed, owed_links
 from rules._rule import Case, Rule
 
 
@@ -27,7 +28,8 @@ class UndeclaredSupport(Rule):
     what = "A wrapper fails a contract's checker although its inner model passes it."
     why = (
         "The runner asks the outer model, after it was loaded: the feature is refused with "
-        '"Model does not support EAGLE3 interface", often half an hour into the start.'
+        '"Model does not support EAGLE3 interface", often half an hour into the start. Pipeline parallelism, LoRA and '
+        "the caches of hybrid models are asked of the outer class, too."
     )
     how = (
         "Add the Protocol to the wrapper's bases. Where the contract's default does not reach the decoder, "
@@ -274,6 +276,65 @@ class UndeclaredSupport(Rule):
                         return chosen(vllm_config=vllm_config, prefix=prefix)
                 """,
         ),
+        Case(
+            name="a wrapper that takes the tensors of earlier stages, and does not say so",
+            generation="contracts",
+            architectures={"KiwiForCausalLM": "KiwiForCausalLM"},
+            finds=(("VC001", "KiwiForCausalLM"),),
+            source="""
+                from torch import nn
+
+                from .beta import BetaForCausalLM
+                from .utils import maybe_prefix
+
+
+                class KiwiForCausalLM(nn.Module):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.config = vllm_config.model_config.hf_config
+                        self.language_model = BetaForCausalLM(
+                            vllm_config=vllm_config, prefix=maybe_prefix(prefix, "language_model")
+                        )
+
+                    def forward(self, input_ids, positions, intermediate_tensors=None, inputs_embeds=None):
+                        return self.language_model(input_ids, positions, intermediate_tensors, inputs_embeds)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+        Case(
+            name="adapters, state, a hybrid's caches and experts that a wrapper keeps to itself",
+            generation="contracts",
+            architectures={"KiwiForConditionalGeneration": "KiwiForConditionalGeneration"},
+            finds=(("VC001", "KiwiForConditionalGeneration"),) * 4,
+            source="""
+                from torch import nn
+
+                from .interfaces import SupportsMultiModal, SupportsPP
+                from .utils import init_vllm_registered_model
+
+
+                class KiwiForConditionalGeneration(nn.Module, SupportsMultiModal, SupportsPP):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.config = vllm_config.model_config.hf_config
+                        with self._mark_language_model(vllm_config):
+                            self.language_model = init_vllm_registered_model(
+                                vllm_config, architectures=["EpsilonForCausalLM"]
+                            )
+                        self.make_empty_intermediate_tensors = self.language_model.make_empty_intermediate_tensors
+
+                    def embed_multimodal(self, **kwargs):
+                        return list(kwargs.values())
+
+                    def forward(self, input_ids, positions, intermediate_tensors=None, inputs_embeds=None):
+                        return self.language_model(input_ids, positions, intermediate_tensors, inputs_embeds)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
     )
     good = (
         Case(
@@ -416,6 +477,33 @@ class UndeclaredSupport(Rule):
             ]
             for owner, models in audit.by_owner(lacking, partial(_at_fault, audit, contract)):
                 yield self._report(audit, contract, owner, models)
+        for contract in audit.contracts.values():
+            owing = {one.model.cls: one for one in owed(audit, contract)}
+            for owner, models in audit.by_owner([one.model for one in owing.values()]):
+                yield self._report_owed(audit, owner, [owing[m.cls] for m in models])
+
+    def _report_owed(self, audit: Audit, owner: ClassInfo, owing: list[Owed]) -> Finding:
+        """A contract that is no matter of the decoder."""
+        one = owing[0]
+        contract, inner = one.contract, one.inner
+        severity = contract.handling.undeclared
+        certain = all(each.certain for each in owing)
+        may = "supports" if one.passes else "may support"
+        name = inner.cls.name if inner.cls is not None else ""
+        return self.finding(
+            contract,
+            owner,
+            audit.position(owner),
+            f"{owner.name} fails {contract.checker} although its inner model self.{inner.attribute}, {name}, "
+            f"{may} {contract.name}: {contract.handling.consequence}",
+            architectures=audit.architectures([each.model for each in owing]),
+            confidence="certain" if certain else "config-dependent",
+            severity=severity if certain or severity != "error" else "warning",
+            fix=takeover.take_over(audit, owner, owing),
+            chain=owed_links(audit, one),
+            gates=audit.gate_uses(contract, (contract.checker,) if contract.checker is not None else None),
+            builds_inner=audit.site_position(inner),
+        )
 
     def _report(self, audit: Audit, contract: Contract, owner: ClassInfo, models: list[Model]) -> Finding:
         model = models[0]

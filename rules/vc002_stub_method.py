@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from analyzer import construct, evidence, members, repair
+from analyzer import construct, evidence, members, repair, takeover
 from analyzer.audit import Audit
 from analyzer.contracts import Contract, ContractMethod
 from analyzer.facts import FunctionFacts
 from analyzer.findings import Finding, Fix, Link
 from analyzer.index import ClassInfo
 from analyzer.models import Model, Status, is_delegated
+from analyzer.owed import lacks
 from rules._rule import Case, Rule
 
 
@@ -155,6 +157,69 @@ class StubMethod(Rule):
                     pass
                 """,
         ),
+        Case(
+            name="a wrapper that can be cut into stages and forgot to take one attribute over",
+            generation="contracts",
+            architectures={"LimeForCausalLM": "LimeForCausalLM"},
+            finds=(("VC002", "LimeForCausalLM"),),
+            source="""
+                from torch import nn
+
+                from .beta import BetaForCausalLM
+                from .interfaces import SupportsPP
+                from .utils import maybe_prefix
+
+
+                class LimeForCausalLM(nn.Module, SupportsPP):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.config = vllm_config.model_config.hf_config
+                        self.language_model = BetaForCausalLM(
+                            vllm_config=vllm_config, prefix=maybe_prefix(prefix, "language_model")
+                        )
+                        self.scale = 1.0
+
+                    def forward(self, input_ids, positions, intermediate_tensors=None):
+                        return self.language_model(input_ids, positions, intermediate_tensors)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
+        Case(
+            name="a hybrid wrapper with the shapes of the caches and not the way to copy them",
+            generation="contracts",
+            architectures={"LimeForCausalLM": "LimeForCausalLM"},
+            finds=(("VC002", "LimeForCausalLM"),),
+            source="""
+                from .epsilon import EpsilonForCausalLM
+                from .interfaces import HasInnerState, IsHybrid, MixtureOfExperts, SupportsLoRA, SupportsPP
+                from .utils import init_vllm_registered_model
+
+                from torch import nn
+
+
+                class LimeForCausalLM(nn.Module, SupportsPP, SupportsLoRA, HasInnerState, IsHybrid, MixtureOfExperts):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.language_model = init_vllm_registered_model(
+                            vllm_config, architectures=["EpsilonForCausalLM"]
+                        )
+                        self.make_empty_intermediate_tensors = self.language_model.make_empty_intermediate_tensors
+                        self.num_moe_layers = self.language_model.num_moe_layers
+                        self.expert_weights = self.language_model.expert_weights
+
+                    @classmethod
+                    def get_mamba_state_shape_from_config(cls, vllm_config):
+                        return EpsilonForCausalLM.get_mamba_state_shape_from_config(vllm_config)
+
+                    def forward(self, input_ids, positions, intermediate_tensors=None):
+                        return self.language_model(input_ids, positions, intermediate_tensors)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
     )
     good = (
         Case(
@@ -289,6 +354,39 @@ class StubMethod(Rule):
             for (owner, name), models in groups.items():
                 method = next(m for m in called if m.name == name)
                 yield self._report(audit, contract, owner, method, models)
+            for name in contract.handling.attributes:
+                if name in contract.members and contract.method(name) is None and audit.callers(contract, name):
+                    yield from self._unset(audit, contract, name)
+
+    def _unset(self, audit: Audit, contract: Contract, name: str) -> Iterator[Finding]:
+        """A member that the Protocol only announces, so that there is nothing where nobody sets it."""
+        lacking = [
+            m
+            for m in audit.models
+            if not m.becomes
+            and m.role not in ("draft", "pooling")
+            and contract.declared_by(m.cls)
+            and audit.model_set.class_passes(m.cls, contract)
+            and lacks(audit, m.cls, name)
+        ]
+        for owner, models in audit.by_owner(lacking, partial(_owes_it, audit, contract, name)):
+            gates = audit.callers(contract, name)
+            links = [Link("gate", True, g.path, g.line, f"calls it on the {g.subject}: {g.text}") for g in gates]
+            yield self.finding(
+                contract,
+                owner,
+                audit.position(owner),
+                f"{owner.name} passes {contract.checker}, but nothing sets its {name}: calling it is an AttributeError",
+                architectures=audit.architectures(models),
+                fix=takeover.bind(audit, owner, models, (name,)),
+                chain=(
+                    *links,
+                    Link("check", True, owner.path, owner.line, f"{owner.name} inherits {contract.name}"),
+                    Link("method", False, owner.path, owner.line, f"objects of {owner.name} have no {name}"),
+                ),
+                gates=audit.gate_uses(contract, (name,)),
+                builds_inner=audit.site_position(models[0].inner[0] if models[0].inner else None),
+            )
 
     def _report(
         self, audit: Audit, contract: Contract, owner: ClassInfo, method: ContractMethod, models: list[Model]
@@ -318,7 +416,7 @@ class StubMethod(Rule):
             f"{owner.name} passes {contract.checker}, but its {method.name} is {_whose_stub(status, method)}: "
             "it does nothing and returns None",
             architectures=audit.architectures(models),
-            fix=_fix(audit, owner, models, status),
+            fix=_fix(audit, owner, models, status, method),
             chain=chain,
             gates=audit.gate_uses(contract, (method.name,)),
             builds_inner=audit.site_position(model.inner[0] if model.inner else None),
@@ -387,13 +485,24 @@ def _at_fault(audit: Audit, model: Model, contract: Contract, method: ContractMe
     return _declaring(model.cls, contract)
 
 
+def _owes_it(audit: Audit, contract: Contract, name: str, model: Model) -> ClassInfo:
+    """The class that brings the contract in, unless it sets the member itself and an heir builds without it."""
+    declaring = _declaring(model.cls, contract)
+    return declaring if lacks(audit, declaring, name) else model.cls
+
+
 def _declaring(cls: ClassInfo, contract: Contract) -> ClassInfo:
     """The class farthest up the linearisation that brings the contract in."""
     holders = [c for c in cls.own_mro if c.derives_from(contract.cls) and not members.is_protocol(c)]
     return holders[-1] if holders else cls
 
 
-def _fix(audit: Audit, owner: ClassInfo, models: list[Model], status: Status) -> Fix:
-    if not status.alternatives:
-        return Fix("none", "what the method should give is for the class's author to say")
-    return repair.delegate(audit, owner, models, status)
+def _fix(audit: Audit, owner: ClassInfo, models: list[Model], status: Status, method: ContractMethod) -> Fix:
+    if status.alternatives:
+        return repair.delegate(audit, owner, models, status)
+    handling, inner = status.contract.handling, models[0].inner
+    if method.name in handling.attributes and inner:
+        return takeover.bind(audit, owner, models, (method.name,))
+    if method.facts.kind == "class" and len(inner) == 1:
+        return takeover.class_methods(audit, owner, inner[0], status.contract, [method])
+    return Fix("none", "what the method should give is for the class's author to say")

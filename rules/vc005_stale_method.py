@@ -118,6 +118,36 @@ class StaleMethod(Rule):
                         return self.language_model.compute_logits(hidden_states)
                 """,
         ),
+        Case(
+            name="a multimodal model that still embeds under the name of an older generation",
+            generation="contracts",
+            architectures={"MangoForConditionalGeneration": "MangoForConditionalGeneration"},
+            finds=(("VC002", "MangoForConditionalGeneration"), ("VC005", "MangoForConditionalGeneration")),
+            source="""
+                from torch import nn
+
+                from .beta import BetaForCausalLM
+                from .interfaces import SupportsMultiModal, SupportsPP
+
+
+                class MangoForConditionalGeneration(nn.Module, SupportsMultiModal, SupportsPP):
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.config = vllm_config.model_config.hf_config
+                        with self._mark_language_model(vllm_config):
+                            self.language_model = BetaForCausalLM(vllm_config=vllm_config, prefix=prefix)
+                        self.make_empty_intermediate_tensors = self.language_model.make_empty_intermediate_tensors
+
+                    def get_multimodal_embeddings(self, **kwargs):
+                        return list(kwargs.values())
+
+                    def forward(self, input_ids, positions, intermediate_tensors=None, inputs_embeds=None):
+                        return self.language_model(input_ids, positions, intermediate_tensors, inputs_embeds)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+                """,
+        ),
     )
     good = (
         Case(
@@ -153,7 +183,9 @@ class StaleMethod(Rule):
     )
 
     def check(self, audit: Audit) -> Iterator[Finding]:
-        for contract in audit.delegated:
+        for contract in audit.contracts.values():
+            if contract not in audit.delegated and not contract.handling.former:
+                continue
             candidates = [s for cls in _classes(audit) for s in _candidates(audit, cls, contract)]
             audit.usage.search_calls({s.facts.name for s in candidates})
             for stale in candidates:
@@ -236,11 +268,18 @@ def _classes(audit: Audit) -> list[ClassInfo]:
 
 def _candidates(audit: Audit, cls: ClassInfo, contract: Contract) -> Iterator[_Stale]:
     known = audit.known_members
+    former = dict(contract.handling.former)
+    similar = contract in audit.delegated
     for name, facts in cls.facts.methods.items():
         if name in known or name.startswith("_"):
             continue
+        if renamed := contract.method(former.get(name, "")):
+            if _claims_somewhere(audit, cls, contract):
+                yield _Stale(cls, facts, renamed)
+            continue
         for method in contract.methods:
-            if _similar(name, method.name) and _same_shape(facts, method.facts) and _concerned(audit, cls, contract):
+            alike = similar and _similar(name, method.name) and _same_shape(facts, method.facts)
+            if alike and _concerned(audit, cls, contract):
                 yield _Stale(cls, facts, method)
                 break
 
@@ -260,7 +299,12 @@ def _concerned(audit: Audit, cls: ClassInfo, contract: Contract) -> bool:
     """Whether the class, or one that inherits it, claims the contract or has another of its methods."""
     if contract.declared_by(cls) or any(m.name in cls.facts.methods for m in contract.methods):
         return True
-    return any(_claims(m, cls, contract) for m in audit.models)
+    return _claims_somewhere(audit, cls, contract)
+
+
+def _claims_somewhere(audit: Audit, cls: ClassInfo, contract: Contract) -> bool:
+    """Whether the class, or one that inherits it, claims the contract."""
+    return contract.declared_by(cls) or any(_claims(m, cls, contract) for m in audit.models)
 
 
 def _claims(model: Model, cls: ClassInfo, contract: Contract) -> bool:

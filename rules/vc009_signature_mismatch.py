@@ -89,6 +89,22 @@ class SignatureMismatch(Rule):
                         return hidden_states
                 """,
         ),
+        Case(
+            name="a prompt for transcription that cannot be given the language",
+            generation="contracts",
+            architectures={"OliveForCausalLM": "OliveForCausalLM"},
+            finds=(("VC009", "OliveForCausalLM"),),
+            source="""
+                from .beta import BetaForCausalLM
+                from .interfaces import SupportsTranscription
+
+
+                class OliveForCausalLM(BetaForCausalLM, SupportsTranscription):
+                    @classmethod
+                    def get_generation_prompt(cls, audio):
+                        return f"say what you hear: {audio}"
+                """,
+        ),
     )
     good = (
         Case(

@@ -45,7 +45,7 @@ def job(tree: Tree, platform: str) -> tuple[dict[str, Any], list[Model]]:
     setter = next(m for m in contract.methods if configures(m))
     getter = next(m for m in contract.methods if not configures(m))
     models = [m for m in tree.models if m.role != "draft" and generates(m.cls)]
-    asked = [(m.name, sum(p.required for p in m.facts.parameters[1:])) for m in called_methods(tree)]
+    asked = list(calls_of(tree))
     return {
         "root": str(tree.root),
         "platform": platform,
@@ -65,14 +65,18 @@ def job(tree: Tree, platform: str) -> tuple[dict[str, Any], list[Model]]:
     }, models
 
 
-def called_methods(tree: Tree) -> list[Any]:
-    """Methods that the trees' own code calls, of all contracts."""
-    return [
-        m
-        for c in tree.read.contracts.values()
-        for m in c.methods
-        if m.name.startswith(("make_empty", "get_mamba", "set_aux", "get_eagle3"))
-    ]
+def calls_of(tree: Tree) -> Iterator[tuple[str, int, list[str]]]:
+    """Calls that the trees' own code makes, of all contracts: the method, how many arguments, and keywords."""
+    named = ("make_empty", "get_mamba", "set_aux", "get_eagle3", "get_language", "embed_multi", "get_generation")
+    for contract in tree.read.contracts.values():
+        for method in contract.methods:
+            if method.name.startswith(named):
+                given = [p for p in method.facts.parameters[1:] if p.required]
+                keywords = [p.name for p in given if p.kind == "keyword_only"]
+                yield method.name, len(given) - len(keywords), keywords
+        for name in contract.handling.attributes:
+            if contract.method(name) is None and name.startswith(named):
+                yield name, 3, []
 
 
 def served(model: Model) -> str:

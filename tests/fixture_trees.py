@@ -21,7 +21,14 @@ from rules import all_rules
 from rules._rule import Case, CommentRule
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
-GENERATIONS = {"0.16": "gen_0_16", "0.20": "gen_0_20", "0.33": "gen_0_33"}
+GENERATIONS = {
+    "0.16": ("gen_0_16",),
+    "0.20": ("gen_0_20",),
+    "0.33": ("gen_0_33",),
+    "contracts": ("gen_0_33", "contracts"),
+}
+"""The folders that each tree is put together from; what stands in a later one replaces the same file of an earlier."""
+
 MODELS = "vllm/model_executor/models"
 
 
@@ -38,7 +45,9 @@ def all_cases() -> list[tuple[str, Case]]:
 def copy_tree(generation: str, into: Path) -> Path:
     """A fresh copy of a generation's tree."""
     ignored = shutil.ignore_patterns("__pycache__")
-    return Path(shutil.copytree(FIXTURES / GENERATIONS[generation], into, ignore=ignored))
+    for folder in GENERATIONS[generation]:
+        shutil.copytree(FIXTURES / folder, into, ignore=ignored, dirs_exist_ok=True)
+    return into
 
 
 def file_name(case: Case) -> str:

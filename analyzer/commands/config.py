@@ -66,6 +66,8 @@ def _shown(key: str, value: Any) -> str:
     if key == "per-path-ignores":
         shown = ", ".join(f"{json.dumps(glob)} = {json.dumps(codes)}" for glob, codes in value)
         return f"{{ {shown} }}" if shown else "{}"
+    if key == "contract":
+        return f"{{ {', '.join(name for name, _ in value)} }}" if value else "{}"
     if key == "cache-dir" and value is None:
         from analyzer.folders import default_cache_dir
 

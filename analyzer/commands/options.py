@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -124,13 +124,14 @@ def settings_for(start: Path, given: Given) -> Settings:
 
 
 def with_model_roots(checkout: Checkout, settings: Settings) -> Checkout:
-    """The checkout with the folders of models that the settings name.
+    """The checkout with the folders of models that the settings name, and what they say of contracts.
 
     Raises:
         Failure: there is no such folder.
     """
     from analyzer.checkout import CheckoutError
 
+    checkout = replace(checkout, contract_entries=settings.contract)
     try:
         return checkout.with_model_roots(settings.model_roots)
     except CheckoutError as error:

@@ -27,7 +27,7 @@ def replace_method(text: str, cls: str, method: str, source: str) -> str:
     node = module.class_named(cls)
     new_name = parse_method(source).name
     done = functions(node, new_name) and not functions(node, method)
-    old = _only(node, new_name if done else method)
+    old = only(node, new_name if done else method)
     first, last = first_line(old), last_line(old)
     newline, indent = module.newline(last), module.indent(first)
     new = render_method(source, indent, module.indent_unit, newline).removesuffix(newline)
@@ -57,7 +57,7 @@ def rename_method(text: str, cls: str, old: str, new: str) -> str:
     node = module.class_named(cls)
     if old == new or (functions(node, new) and not functions(node, old)):
         return text
-    method = _only(node, old)
+    method = only(node, old)
     if functions(node, new):
         raise Refused(f"class {cls} has a method {new} already")
     ends = [_name_end(module, method)]
@@ -91,7 +91,7 @@ def remove_method(text: str, cls: str, method: str) -> str:
     node = module.class_named(cls)
     if not functions(node, method):
         return text
-    definition = _only(node, method)
+    definition = only(node, method)
     first = first_with_comments(module, definition)
     last = take_deeper(module, last_line(definition), columns(module.indent(first)) + 1)
     block = _block_of(node.body, definition)
@@ -127,7 +127,12 @@ def _block_of(body: list[ast.stmt], wanted: ast.stmt) -> list[ast.stmt]:
     return body
 
 
-def _only(cls: ast.ClassDef, name: str) -> Function:
+def only(cls: ast.ClassDef, name: str) -> Function:
+    """The one definition of a method.
+
+    Raises:
+        Refused: there is none, or more than one.
+    """
     found = functions(cls, name)
     if len(found) == 1:
         return found[0]

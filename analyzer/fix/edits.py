@@ -11,6 +11,7 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 
 from analyzer.findings import (
+    AddAssignment,
     AddBase,
     AddImport,
     AddListItem,
@@ -21,6 +22,7 @@ from analyzer.findings import (
     ReplaceMethod,
     ReplaceSignature,
 )
+from analyzer.fix.assignments import add_statement
 from analyzer.fix.bases import add_base
 from analyzer.fix.definitions import remove_method, rename_method, replace_method
 from analyzer.fix.imports import ensure_import
@@ -95,6 +97,8 @@ def _apply_to_class(text: str, edit: Edit, line_length: int | None) -> str:
         return add_base(text, edit.cls, edit.base, edit.position, line_length)
     if isinstance(edit, AddMethods):
         return add_methods(text, edit.cls, edit.methods, edit.after)
+    if isinstance(edit, AddAssignment):
+        return add_statement(text, edit.cls, edit.method, edit.after, edit.target, edit.value, line_length)
     if isinstance(edit, ReplaceMethod):
         return replace_method(text, edit.cls, edit.method, edit.source)
     if isinstance(edit, ReplaceSignature):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from analyzer.findings import (
+    AddAssignment,
     AddBase,
     AddListItem,
     AddMethods,
@@ -216,6 +217,8 @@ def _outcomes(edit: Edit) -> Iterator[tuple[tuple[str, str, str], str]]:
         yield (edit.path, edit.cls, edit.new), f"renamed from {edit.old}"
     elif isinstance(edit, RemoveMethod):
         yield (edit.path, edit.cls, edit.method), "removed"
+    elif isinstance(edit, AddAssignment):
+        yield (edit.path, edit.cls, f"{edit.method}: self.{edit.target}"), edit.value
 
 
 def _moved(edit: Edit, original: str, current: str) -> Edit:

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 
 from analyzer.findings import (
+    AddAssignment,
     AddBase,
     AddImport,
     AddListItem,
@@ -18,6 +19,7 @@ from analyzer.findings import (
     ReplaceMethod,
     ReplaceSignature,
 )
+from analyzer.fix.assignments import drop_assignment, parse_assignment
 from analyzer.fix.bases import base_name
 from analyzer.fix.bindings import absolute_module, bindings, package_of
 from analyzer.fix.comments import columns, first_with_comments, take_deeper
@@ -96,6 +98,9 @@ def _holds(edit: Edit, module: Module) -> bool:
         return [base_name(base) for base in cls.bases].count(edit.base) == 1
     if isinstance(edit, AddMethods):
         return all(_has_method(cls, source) for source in edit.methods)
+    if isinstance(edit, AddAssignment):
+        wanted = parse_assignment(edit.target, edit.value)
+        return any(ast.dump(node) == wanted for method in functions(cls, edit.method) for node in method.body)
     if isinstance(edit, ReplaceMethod):
         return _has_method(cls, edit.source)
     if isinstance(edit, ReplaceSignature):
@@ -220,6 +225,9 @@ def _drop_from_class(cls: ast.ClassDef, edit: Edit) -> None:
             method.args, method.returns = ast.arguments([], [], None, [], [], None, []), None
     elif isinstance(edit, RemoveMethod):
         _drop_functions(cls, {edit.method})
+    elif isinstance(edit, AddAssignment):
+        for method in functions(cls, edit.method):
+            drop_assignment(method, edit.target, edit.value)
 
 
 def _rename(method: Function, edit: RenameMethod) -> None:

@@ -12,7 +12,15 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from analyzer.findings import AddMethods, Edit, RemoveMethod, RenameMethod, ReplaceMethod, ReplaceSignature
+from analyzer.findings import (
+    AddAssignment,
+    AddMethods,
+    Edit,
+    RemoveMethod,
+    RenameMethod,
+    ReplaceMethod,
+    ReplaceSignature,
+)
 from analyzer.fix.method_source import parse_method
 from analyzer.fix.source import Refused
 from analyzer.fix.tree import Function, Module, first_line, last_line
@@ -93,7 +101,7 @@ def _methods(edit: Edit, cls: str) -> set[str]:
         return {edit.method, parse_method(edit.source).name}
     if isinstance(edit, RenameMethod):
         return {edit.old, edit.new}
-    return {edit.method} if isinstance(edit, RemoveMethod | ReplaceSignature) else set()
+    return {edit.method} if isinstance(edit, RemoveMethod | ReplaceSignature | AddAssignment) else set()
 
 
 def _members(node: cst.ClassDef, declared: set[str]) -> list[str]:
