@@ -382,7 +382,7 @@ class StubMethod(Rule):
                 chain=(
                     *links,
                     Link("check", True, owner.path, owner.line, f"{owner.name} inherits {contract.name}"),
-                    Link("method", False, owner.path, owner.line, f"objects of {owner.name} have no {name}"),
+                    Link("attribute", False, owner.path, owner.line, f"objects of {owner.name} have no {name}"),
                 ),
                 gates=audit.gate_uses(contract, (name,)),
                 builds_inner=audit.site_position(models[0].inner[0] if models[0].inner else None),

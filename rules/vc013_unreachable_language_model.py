@@ -215,7 +215,13 @@ class UnreachableLanguageModel(Rule):
             chain=(
                 *links,
                 Link("check", True, cls.path, cls.line, f"{cls.name} passes {contract.checker}"),
-                Link("method", False, failure.path, failure.line, f"{method.name} fails here with {result.reason}"),
+                Link(
+                    "language-model",
+                    False,
+                    failure.path,
+                    failure.line,
+                    f"{method.name} fails here with {result.reason}",
+                ),
             ),
             gates=audit.gate_uses(contract, (method.name,)),
         )

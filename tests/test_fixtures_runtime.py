@@ -180,9 +180,7 @@ OTHERS: dict[str, Callable[[Finding, Outcome, str], bool]] = {
     "VC002": lambda finding, out, _: bool(
         {"None", "AttributeError"} & {gave for name, gave in out["calls"] if name in finding.message}
     ),
-    "VC009": lambda finding, out, checker: (
-        "TypeError" in [gave for name, gave in out["calls"] if name in finding.message]
-    ),
+    "VC009": lambda finding, out, _: "TypeError" in [gave for name, gave in out["calls"] if name in finding.message],
     "VC013": lambda _, out, checker: (
         out["checks"][checker] and dict(out["calls"])["get_language_model"] == "NotImplementedError"
     ),

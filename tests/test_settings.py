@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.commands.selection import rule_names
+from analyzer.handling import Handling
 from analyzer.settings import KEYS, Settings, SettingsError, find_settings, load_settings
 
 RULES = {"vc001": "VC001", "undeclared-support": "VC001", "vc002": "VC002", "stub-method": "VC002"}
@@ -91,6 +92,7 @@ cache-dir = "/cache"
 require-reason = true
 per-path-ignores."a/*" = ["VC001"]
 per-path-ignores."b" = []
+contract.SupportsOurs.undeclared = "info"
 """
 
 
@@ -107,11 +109,12 @@ def test_every_key(tmp_path: Path) -> None:
         baseline=tmp_path / "sub" / "known.json",
         cache_dir=Path("/cache"),
         require_reason=True,
+        contract=(("SupportsOurs", Handling(undeclared="info")),),
         file=file,
         origins=settings.origins,
     )
     lines = {"select": 1, "ignore": 2, "contracts": 5, "model-roots": 6, "fail-on": 7, "baseline": 8}
-    lines |= {"cache-dir": 9, "require-reason": 10, "per-path-ignores": 11}
+    lines |= {"cache-dir": 9, "require-reason": 10, "per-path-ignores": 11, "contract": 13}
     assert settings.origins == {key: f"{file}:{line}" for key, line in lines.items()}
     assert lines.keys() == KEYS.keys()
     assert [settings.wants(code) for code in ("VC001", "VC002", "VC003")] == [True, False, False]
@@ -171,6 +174,17 @@ PROBLEMS: dict[str, tuple[str, list[str]]] = {
         'baseline = "~nobody-at-all/x"',
         ["1: baseline is in the home folder of a user that there is not"],
     ),
+    "a list for contracts": ("contract = []", ["1: contract has to be a table, not an array"]),
+    "a string for a contract": ('contract.SupportsX = "a"', ["1: contract.SupportsX has to be a table, not a string"]),
+    "an unknown key of a contract": (
+        'contract.SupportsX.undeclared = "info"\ncontract.SupportsX.hand-on = 1',
+        ["2: unknown key hand-on; did you mean hands-on?"],
+    ),
+    "an unknown way": (
+        'contract.SupportsX.hands-on = "luck"',
+        ["1: hands-on is one of decoder, attributes, class-methods, declaration, not 'luck'"],
+    ),
+    "no name": ('contract.SupportsX.attributes = ["a b"]', ["1: attributes has to be a name of Python, not 'a b'"]),
     "nothing selected": ("select = []", ["1: select names no rule; leave it out for all"]),
     "several at once": (
         'fail-on = 1\nselct = []\nignore = ["VC009",\n2]\n',

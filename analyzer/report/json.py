@@ -110,6 +110,8 @@ def _status(status: StatusRecord) -> Record:
         "satisfied": status.satisfied is True,
         "verdict": status.verdict,
     }
+    if status.class_satisfied is not None and status.class_satisfied is not record["satisfied"]:
+        record["class_satisfied"] = status.class_satisfied
     return {**record, "reason": status.reason} if status.reason else record
 
 

@@ -17,6 +17,9 @@ NOT_EXECUTED = {
     "config": "the engine's configuration is not built",
     "branch": "the engine's own branches are not run",
     "inner": "the inner model is not known",
+    "attribute": "what the constructor sets is not run",
+    "language-model": "what the constructor builds and marks is not run",
+    "mapping": "what an adapter or a quantised checkpoint names is not run",
 }
 """Links of a chain that no execution of models can show."""
 EXECUTED = ("check", "inner-check", "method", "capture", "forward")

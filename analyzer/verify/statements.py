@@ -48,7 +48,8 @@ def _checks(said: Record | None, result: Record) -> Iterator[Comparison]:
         return
     for contract, answer in result["answers"].items():
         status = said["contracts"][contract]
-        known = None if status["verdict"] == "unknown" and not status["satisfied"] else status["satisfied"]
+        open_ = status["verdict"] == "unknown" and not status["satisfied"]
+        known = status.get("class_satisfied", None if open_ else status["satisfied"])
         yield _answer("check", contract, "the class", known, answer)
 
 

@@ -450,6 +450,7 @@ def test_config_tells_what_is_in_force_and_where_it_comes_from(
         "baseline": (json.dumps(str(tree / "known.json")), f"{file}:3"),
         "cache-dir": (json.dumps(str(tmp_path / "cache")), "environment, VLLM_CONTRACTS_CACHE"),
         "require-reason": ("false", "default"),
+        "contract": ("{}", "default"),
     }
 
 
