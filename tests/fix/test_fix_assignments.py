@@ -21,20 +21,13 @@ class Wrap(nn.Module):
 """
 
 
-def added(text: str, **other: str) -> str:
-    given = {
-        "cls": "Wrap",
-        "method": "__init__",
-        "after": "model",
-        "target": "make",
-        "value": "self.model.make",
-        **other,
-    }
-    after = add_statement(text, **given)
-    edit = AddAssignment("a.py", **given)
+def added(text: str, target: str = "make", value: str = "self.model.make") -> str:
+    given = ("Wrap", "__init__", "model", target, value)
+    after = add_statement(text, *given)
+    edit = AddAssignment("a.py", *given)
     if after != text:
         verify("a.py", Source(text, "utf-8", False), Source(after, "utf-8", False), [edit])
-    assert add_statement(after, **given) == after
+    assert add_statement(after, *given) == after
     return after
 
 
@@ -76,6 +69,6 @@ def test_what_is_not_understood_is_refused(reason: str) -> None:
 
 
 def test_a_branch_inside_the_block_is_none_of_its_own() -> None:
-    text = "class Wrap(M):\n    def __init__(self, c):\n        with a():\n            if c:\n                self.model = b()\n"
+    text = "class Wrap(M):\n    def __init__(self):\n        with a():\n            if c:\n                self.model = b()\n"
     with pytest.raises(Refused, match="in a branch"):
         added(text)
