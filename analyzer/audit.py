@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -64,8 +64,21 @@ class Audit:
     def gate_uses(self, contract: Contract, members: tuple[str, ...] | None = None) -> tuple[GateUse, ...]:
         """Gates as a finding cites them: all of a contract, or those of some members."""
         gates = self.consumers.of(contract.name)
-        wanted = [g for g in gates if members is None or g.member in members]
-        return tuple(sorted({GateUse(g.path, g.line, g.subject) for g in wanted}))
+        if members is None:
+            return self._as_uses(gates)
+        return self._as_uses(g for g in gates if g.member in members)
+
+    def check_uses(self, contract: Contract) -> tuple[GateUse, ...]:
+        """The checks that a wrapper has to pass, as a finding cites them."""
+        return self._as_uses(self.checks(contract))
+
+    def call_uses(self, contract: Contract, method: str) -> tuple[GateUse, ...]:
+        """The calls of a method on the outer model or its class, as a finding cites them."""
+        return self._as_uses(self.callers(contract, method))
+
+    @staticmethod
+    def _as_uses(gates: Iterable[Gate]) -> tuple[GateUse, ...]:
+        return tuple(sorted({GateUse(g.path, g.line, g.subject) for g in gates}))
 
     def runner_error(self, contract: Contract) -> str:
         """The error that users see where the check fails."""

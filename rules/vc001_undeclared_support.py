@@ -501,7 +501,7 @@ class UndeclaredSupport(Rule):
             severity=severity if certain or severity != "error" else "warning",
             fix=takeover.take_over(audit, owner, owing),
             chain=owed_links(audit, one),
-            gates=audit.gate_uses(contract, (contract.checker,) if contract.checker is not None else None),
+            gates=audit.check_uses(contract),
             builds_inner=audit.site_position(inner),
         )
 

@@ -384,7 +384,7 @@ class StubMethod(Rule):
                     Link("check", True, owner.path, owner.line, f"{owner.name} inherits {contract.name}"),
                     Link("attribute", False, owner.path, owner.line, f"objects of {owner.name} have no {name}"),
                 ),
-                gates=audit.gate_uses(contract, (name,)),
+                gates=audit.call_uses(contract, name),
                 builds_inner=audit.site_position(models[0].inner[0] if models[0].inner else None),
             )
 

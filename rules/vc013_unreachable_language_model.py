@@ -223,7 +223,7 @@ class UnreachableLanguageModel(Rule):
                     f"{method.name} fails here with {result.reason}",
                 ),
             ),
-            gates=audit.gate_uses(contract, (method.name,)),
+            gates=audit.call_uses(contract, method.name),
         )
 
 

@@ -202,7 +202,7 @@ class MappingMismatch(Rule):
                 Link("mapping", False, owner.path, found.outer.line, f"{owner.name}.{attribute} {what}"),
                 Link("mapping", True, found.own.owner.path, found.own.line, f"{found.own.owner.name} has {entries}"),
             ),
-            gates=audit.gate_uses(contract),
+            gates=audit.check_uses(contract),
             builds_inner=audit.site_position(found.inner),
         )
 

@@ -141,7 +141,7 @@ class DeniedClaim(Rule):
                 Link("contract", True, contract.path, line, f"{contract.checker} asks for more than the base"),
                 Link("check", False, owner.path, owner.line, f"{owner.name}: {why}"),
             ),
-            gates=audit.gate_uses(contract, (contract.checker,) if contract.checker is not None else None),
+            gates=audit.check_uses(contract),
         )
 
 

@@ -69,6 +69,8 @@ def test_what_is_not_understood_is_refused(reason: str) -> None:
 
 
 def test_a_branch_inside_the_block_is_none_of_its_own() -> None:
-    text = "class Wrap(M):\n    def __init__(self):\n        with a():\n            if c:\n                self.model = b()\n"
+    text = (
+        "class Wrap:\n    def __init__(self):\n        with a():\n            if c:\n                self.model = b()\n"
+    )
     with pytest.raises(Refused, match="in a branch"):
         added(text)
