@@ -169,8 +169,11 @@ def _external(
             return Sized("ModuleList(…)", given.length)
     if callee.last == "__init__":
         return Const(None)
-    if callee.last == "__new__" and arguments.positional and isinstance(arguments.positional[0], ClassValue):
-        return construct.bare(machine, arguments.positional[0].cls, site)
+    if callee.last == "__new__" and arguments.positional:
+        classes = options(arguments.positional[0])
+        made = [construct.bare(machine, option.cls, site) for option in classes if isinstance(option, ClassValue)]
+        if len(made) == len(classes):
+            return one_of(made)
     reason = next((a.reason for a in arguments if isinstance(a, Opaque) and a.reason), "")
     return Opaque(f"{callee.name}(…)", reason, taint_of([callee, *arguments]))
 

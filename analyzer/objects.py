@@ -77,6 +77,40 @@ def get(machine: Machine, owner: Value, name: str, frame: Frame, line: int) -> V
     return Opaque(name, taint=taint_of([owner]))
 
 
+def delete(machine: Machine, owner: Instance, name: str, frame: Frame, line: int, maybe: bool) -> None:
+    """``del owner.name``; what the class has under that name comes to light again.
+
+    Args:
+        machine: the interpreter.
+        owner: one of the objects that may be meant.
+        name: of the attribute.
+        frame, line: where.
+        maybe: whether another object may be meant.
+
+    Raises:
+        Raised: the object certainly has no such attribute of its own.
+    """
+    built = machine.is_built(owner)
+    if built:
+        construct.prepare(machine, owner)
+    if name not in owner.attrs:
+        known = not (
+            owner.missing_reason or members.unknown_base(owner.cls) or members.external_attribute(owner.cls, name)
+        )
+        if machine.strict and known and not maybe:
+            raise machine.fail("AttributeError", f"{members.described(owner)} has no attribute {name!r}", frame, line)
+        return
+    if maybe or (built and machine.undecided):
+        owner.maybe = owner.maybe | {name}
+        return
+    owner.displace(name)
+    del owner.attrs[name]
+    if built:
+        machine.hand_over(owner)
+    else:
+        owner.set_at.pop(name, None)
+
+
 def _of_checkpoint(machine: Machine, text: str) -> Value | None:
     """What the checkpoint's configuration says, where the text asks for something that it holds."""
     assert machine.checkpoint is not None

@@ -30,7 +30,11 @@ from scripts.e2e.wrappers import WRAPPERS, Wrapper
 
 # Newest first.  EAGLE-3 does not work for any model on the CPU of 0.20.2, whose CPU runner never asks for auxiliary
 # states, nor of 0.24.0, whose sampler passes its CPU kernel an argument too many.
-RELEASES: dict[str, tuple[str, ...]] = {"0.32.0": (), "0.22.1": ("transformers==5.10.4",)}
+RELEASES: dict[str, tuple[str, ...]] = {
+    "0.32.0": (),
+    "0.28.0": ("transformers==5.10.4",),
+    "0.22.1": ("transformers==5.10.4",),
+}
 
 
 def main() -> int:

@@ -30,6 +30,8 @@ class Wrapper:
     more: Shapes = field(default_factory=dict)
     # Entries that let the proposer find its image token where it does not know the class's name (VC012).
     placeholder: Config = field(default_factory=dict)
+    # What some releases read of the published preprocessor_config.json even where no image is ever given.
+    preprocessor: Config = field(default_factory=dict)
 
     @property
     def embeddings(self) -> str:
@@ -85,6 +87,13 @@ def _qwen2_vl() -> Wrapper:
         decoder_prefix="model.",
         head="lm_head.weight",
         placeholder={"image_token_index": PLACEHOLDER},
+        preprocessor={
+            "do_rescale": True,
+            "rescale_factor": 1 / 255,
+            "do_normalize": True,
+            "image_mean": [0.5, 0.5, 0.5],
+            "image_std": [0.5, 0.5, 0.5],
+        },
     )
 
 
