@@ -378,11 +378,8 @@ def _bin(machine: Machine, expr: Expr, frame: Frame) -> Value:
         return result
     if op == "BitOr" and isinstance(one, (ClassValue, ExternalRef)) and isinstance(two, (ClassValue, ExternalRef)):
         return Collection("tuple", [one, two])
-    number = compare.calculate(op, one, two)
-    if number is not None:
-        return number
     reason = next((side.reason for side in (one, two) if isinstance(side, Opaque) and side.reason), "")
-    return Opaque("", reason, taint_of([one, two]))
+    return compare.calculate(op, one, two) or Opaque("", reason, taint_of([one, two]))
 
 
 def _star(machine: Machine, expr: Expr, frame: Frame) -> Value:
