@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyzer import binding, builtin_calls, construct, evaluate, members
+from analyzer import binding, builtin_calls, construct, evaluate, members, objects
 from analyzer.checkpoint import Keys, view
 from analyzer.facts import FunctionFacts
 from analyzer.frames import Frame
@@ -99,6 +99,8 @@ def call(
         return _instance(machine, callee, arguments, frame, line)
     if isinstance(callee, ExternalRef):
         return _external(machine, callee, arguments, frame, line, site)
+    if isinstance(callee, BuiltinMethod) and callee.name == "__getattr__":
+        return objects.of_module(machine, callee.receiver, arguments.get("name", 0), frame, line)
     if isinstance(callee, BuiltinMethod):
         return builtin_calls.method(machine, callee, arguments)
     if isinstance(callee, Partial):

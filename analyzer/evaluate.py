@@ -165,7 +165,7 @@ def attribute(machine: Machine, owner: Value, name: str, frame: Frame, line: int
     found: list[Value] = []
     missing: list[Value] = []
     for option in options(owner):
-        value = objects.get(machine, option, name, frame, line)
+        value = objects.found(machine, option, name, frame, line)
         (missing if value is UNBOUND else found).append(option if value is UNBOUND else value)
     if not found:
         detail = f"{members.described(missing[0])} has no attribute {name!r}"

@@ -177,6 +177,15 @@ CASES: dict[str, Case] = {
         build="self.language_model = Inner(vllm_config=vllm_config)",
     ),
     "forward through a lambda": Case("unknown", end="return (lambda: self.language_model(input_ids, positions))()"),
+    "the layers kept on the wrapper, whose inner model has the empty method of the contract": Case(
+        "broken",
+        before="class Inner(BetaPlain, SupportsEagle3):\n    def {getter}(self):\n        return (2, 4, 5)",
+        build="self.language_model = Inner(vllm_config=vllm_config)",
+        methods="def {setter}(self, layers):\n    self.layers = layers\n    self.language_model.{setter}(layers)\n\n"
+        "def {getter}(self):\n    return self.language_model.{getter}()",
+        end="return out[0]",
+        generation="0.16",
+    ),
     "a result that is spread into a tuple": Case("works", end="return (*out,) if isinstance(out, tuple) else out"),
     "a result that is made a tuple": Case("works", end="return tuple(out) if isinstance(out, tuple) else out"),
     "a result that is added to": Case("broken", end="out += 1.0\nreturn out"),
@@ -243,6 +252,21 @@ CASES: dict[str, Case] = {
     ),
     "forwarding behind nn.Module, whose own comes first": Case(
         "broken", before=FORWARDING, bases="nn.Module, Forwarding, SupportsEagle3", methods="", generation="0.16"
+    ),
+    "forwarding that fails for another name": Case(
+        "broken",
+        before=FORWARDING,
+        bases="Forwarding, nn.Module, SupportsEagle3",
+        build="self.inside = DeltaPlain(vllm_config=vllm_config)",
+        methods="def {setter}(self, layers):\n    self.get_language_model().{setter}(layers)\n\n"
+        "def {getter}(self):\n    return (2, 4, 5)",
+    ),
+    "another name given by the __getattr__ of nn.Module": Case(
+        "works",
+        bases="nn.Module, SupportsMultiModal, SupportsEagle3",
+        build="self.inside = AlphaPlain(vllm_config=vllm_config)",
+        methods='def __getattr__(self, name):\n    if name == "language_model":\n'
+        '        return super().__getattr__("inside")\n    return super().__getattr__(name)\n\n' + DELEGATION,
     ),
     "the class has an empty method where the base brings the contract": Case(
         "broken",
