@@ -145,9 +145,22 @@ class Audit:
                 return maker[0]
         return model.cls
 
+    @cached_property
+    def _by_class(self) -> dict[ClassInfo, list[Model]]:
+        """For each class of a linearisation, the models that have it there."""
+        found: dict[ClassInfo, list[Model]] = {}
+        for model in self.models:
+            for cls in model.cls.own_mro:
+                found.setdefault(cls, []).append(model)
+        return found
+
+    def deriving(self, cls: ClassInfo) -> list[Model]:
+        """Models that are a class or inherit from it."""
+        return self._by_class.get(cls, [])
+
     def heirs(self, cls: ClassInfo) -> list[Model]:
         """Models that inherit from a class, itself left out."""
-        return [m for m in self.models if m.cls is not cls and m.cls.derives_from(cls)]
+        return [m for m in self.deriving(cls) if m.cls is not cls]
 
     def architectures(self, models: list[Model]) -> tuple[str, ...]:
         """Architectures that several models serve."""

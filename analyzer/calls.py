@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyzer import binding, builtin_calls, construct, evaluate, members
+from analyzer import binding, builtin_calls, construct, evaluate, members, objects
 from analyzer.checkpoint import Keys, view
 from analyzer.facts import FunctionFacts
 from analyzer.frames import Frame
@@ -99,6 +99,8 @@ def call(
         return _instance(machine, callee, arguments, frame, line)
     if isinstance(callee, ExternalRef):
         return _external(machine, callee, arguments, frame, line, site)
+    if isinstance(callee, BuiltinMethod) and callee.name == "__getattr__":
+        return objects.of_module(machine, callee.receiver, arguments.get("name", 0), frame, line)
     if isinstance(callee, BuiltinMethod):
         return builtin_calls.method(machine, callee, arguments)
     if isinstance(callee, Partial):
@@ -169,8 +171,11 @@ def _external(
             return Sized("ModuleList(…)", given.length)
     if callee.last == "__init__":
         return Const(None)
-    if callee.last == "__new__" and arguments.positional and isinstance(arguments.positional[0], ClassValue):
-        return construct.bare(machine, arguments.positional[0].cls, site)
+    if callee.last == "__new__" and arguments.positional:
+        classes = options(arguments.positional[0])
+        made = [construct.bare(machine, option.cls, site) for option in classes if isinstance(option, ClassValue)]
+        if len(made) == len(classes):
+            return one_of(made)
     reason = next((a.reason for a in arguments if isinstance(a, Opaque) and a.reason), "")
     return Opaque(f"{callee.name}(…)", reason, taint_of([callee, *arguments]))
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from analyzer import construct, evaluate, members, objects
+from analyzer import construct, evaluate, members, objects, places
 from analyzer.contracts import Contract, ContractMethod
 from analyzer.facts import FunctionFacts
 from analyzer.frames import Frame, Outcome, Raised, Store
@@ -233,9 +233,13 @@ class Follower:
             result.reason = f"{outcome.failure.kind}: {outcome.failure.detail}"
             return result
         stores = [s for s in outcome.stores if LAYERS in taint_of([s.value])]
-        if configuring and stores:
-            result.how, result.stores = "works", stores
-            if outcome.unknown and not any(self.captures(s.instance, s.attribute).ok for s in stores):
+        standing = [s for s in stores if not places.is_nowhere(s.instance)]
+        if configuring and stores and not standing:
+            store = stores[0]
+            result.reason = f"{store.path}:{store.line} sets {store.attribute} on an object that was taken away before"
+        elif configuring and standing:
+            result.how, result.stores = "works", standing
+            if outcome.unknown and not any(self.captures(s.instance, s.attribute).ok for s in standing):
                 result.how, result.reason, result.stores = "unknown", outcome.unknown[0], []
         elif not configuring and any(_is_given(o) for v, _, _ in outcome.returns for o in options(v)):
             result.how = "works"
@@ -247,7 +251,7 @@ class Follower:
             result.reason = outcome.unknown[0] if outcome.unknown else "the call leaves what could be followed"
         else:
             result.how = "no-effect"
-            result.reason = "it stores nothing on any module" if configuring else "it gives None"
+            result.reason = "it stores nothing on any module" if configuring else _given_instead(outcome)
         return result
 
     # -- the decoder -------------------------------------------------------------------------------
@@ -384,7 +388,14 @@ def _is_put_together(value: Collection) -> bool:
 
 def _is_given(value: Value) -> bool:
     """Whether a method's result is something, as far as is known."""
-    return not _is_none(value) and not (isinstance(value, Opaque) and (value.reason or _asked(value)))
+    return not _is_none(value) and not _is_doubted(value)
+
+
+def _is_doubted(value: Value) -> bool:
+    """Whether a value, or one inside, is asked of something that is not known, and may not be there."""
+    if isinstance(value, Collection):
+        return any(isinstance(o, Opaque) and _is_doubted(o) for item in value.items for o in options(item))
+    return isinstance(value, Opaque) and bool(value.reason or _asked(value))
 
 
 def _asked(value: Opaque) -> bool:
@@ -393,12 +404,18 @@ def _asked(value: Opaque) -> bool:
 
 
 def _is_none(value: Value) -> bool:
-    return isinstance(value, Const) and value.value is None
+    """Whether a value is nothing to go on with: None, or a property that was asked of a class."""
+    return isinstance(value, Const) and (value.value is None or isinstance(value.value, property))
+
+
+def _given_instead(outcome: Outcome) -> str:
+    given = outcome.value
+    return "it gives None" if isinstance(given, Const) and given.value is None else "it gives a property of its class"
 
 
 def _leaves_the_checkout(outcome: Outcome, configuring: bool) -> bool:
     """Whether nothing is known of the effect because a receiver is not an object of the checkout."""
     given = [option for v, _, _ in outcome.returns for option in options(v)]
-    if any(isinstance(v, Opaque) and (v.reason or configuring or _asked(v)) for v in given):
+    if any(_is_doubted(v) or (configuring and isinstance(v, Opaque)) for v in given):
         return True
     return bool(outcome.possible_failures) or any(isinstance(v, BuiltinMethod) for v, _, _ in outcome.returns)

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyzer import members
+from analyzer import members, places
 from analyzer.facts import FunctionFacts
 from analyzer.frames import Raised
 from analyzer.index import ClassInfo
-from analyzer.values import Arguments, ClassValue, Function, Instance, OneOf, Opaque, Site, Value, one_of, options
+from analyzer.values import (
+    Arguments,
+    BuiltinMethod,
+    ClassValue,
+    Function,
+    Instance,
+    Opaque,
+    Site,
+    Value,
+    one_of,
+    options,
+)
 
 if TYPE_CHECKING:
     from analyzer.interpret import Machine
@@ -73,32 +84,57 @@ def prepare(machine: Machine, instance: Instance) -> None:
             instance.missing_reason = f"its __init__ stops at {raised.path}:{raised.line} ({raised.kind})"
         if machine.exhausted:
             instance.missing_reason = "its __init__ is too long to be followed"
+    places.settle(instance)
 
 
 def _adopt(machine: Machine, instance: Instance, template: Instance) -> None:
     prepare(machine, template)
-    twins: dict[int, Instance] = {}
-    depth = len(template.trail)
-
-    def twin(value: Value) -> Value:
-        if not isinstance(value, Instance):
-            return value
-        if id(value) not in twins:
-            trail = (*instance.trail, *value.trail[depth:])
-            made = Instance(value.cls, value.site, value.arguments, template=value, trail=trail)
-            twins[id(value)] = made
-        return twins[id(value)]
-
+    twins = _Twins(machine, template, instance)
     for name, value in template.attrs.items():
-        if isinstance(value, (Instance, OneOf)):
-            instance.attrs[name] = one_of(twin(option) for option in options(value))
-        else:
-            instance.attrs[name] = _rebound(value, template, instance)
+        instance.attrs[name] = one_of(twins.of(o) if isinstance(o, Instance) else o for o in options(value))
+    for name, value in template.attrs.items():  # what is bound to them, when all of them are there
+        if any(isinstance(option, (Function, BuiltinMethod)) for option in options(value)):
+            instance.attrs[name] = one_of(twins.bound(o) for o in options(instance.attrs[name]))
     instance.set_at, instance.maybe = template.set_at, template.maybe
     instance.missing_reason = template.missing_reason
 
 
-def _rebound(value: Value, template: Instance, instance: Instance) -> Value:
-    if isinstance(value, Function) and value.receiver is template:
-        return Function(value.facts, value.module, value.owner, instance)
-    return value
+class _Twins:
+    """The objects inside a new object that stand for those inside the one that it is made like."""
+
+    def __init__(self, machine: Machine, template: Instance, instance: Instance) -> None:
+        self.machine, self.template, self.instance = machine, template, instance
+        self.known: dict[int, Instance] = {id(template): instance}
+
+    def of(self, value: Instance) -> Instance:
+        """The twin of what stands right below the template, or stood there once."""
+        if id(value) not in self.known:
+            trail = (*self.instance.trail, *value.trail[len(self.template.trail) :])
+            self.known[id(value)] = Instance(value.cls, value.site, value.arguments, template=value, trail=trail)
+        return self.known[id(value)]
+
+    def bound(self, value: Value) -> Value:
+        """A method of the template, or of something inside, as one of the new object's."""
+        if isinstance(value, Function) and isinstance(value.receiver, Instance):
+            return Function(value.facts, value.module, value.owner, self.anywhere(value.receiver))
+        if isinstance(value, BuiltinMethod) and isinstance(value.receiver, Instance):
+            return BuiltinMethod(self.anywhere(value.receiver), value.name)
+        return value
+
+    def anywhere(self, value: Instance) -> Instance:
+        """The twin of an object at any depth; the object itself where it stands outside the template."""
+        depth = len(self.template.trail)
+        path = value.trail[depth:]
+        if id(value) in self.known:
+            return self.known[id(value)]
+        if not path or value.trail[:depth] != self.template.trail:
+            return value
+        level = [self.instance]
+        for name in path:
+            found: list[Instance] = []
+            for part in level:
+                prepare(self.machine, part)
+                inside = options(part.attrs[name]) if name in part.attrs else ()
+                found += [option for option in inside if isinstance(option, Instance)]
+            level = found
+        return next((part for part in level if part.template is value), None) or self.of(value)

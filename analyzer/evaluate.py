@@ -165,7 +165,7 @@ def attribute(machine: Machine, owner: Value, name: str, frame: Frame, line: int
     found: list[Value] = []
     missing: list[Value] = []
     for option in options(owner):
-        value = objects.get(machine, option, name, frame, line)
+        value = objects.found(machine, option, name, frame, line)
         (missing if value is UNBOUND else found).append(option if value is UNBOUND else value)
     if not found:
         detail = f"{members.described(missing[0])} has no attribute {name!r}"
@@ -378,8 +378,8 @@ def _bin(machine: Machine, expr: Expr, frame: Frame) -> Value:
     one, two = evaluate(machine, left, frame), evaluate(machine, right, frame)
     if op == "BitOr" and isinstance(one, (ClassValue, ExternalRef)) and isinstance(two, (ClassValue, ExternalRef)):
         return Collection("tuple", [one, two])
-    number = compare.calculate(op, one, two)
-    return Opaque("", taint=taint_of([one, two])) if number is None else number
+    reason = next((side.reason for side in (one, two) if isinstance(side, Opaque) and side.reason), "")
+    return compare.calculate(op, one, two) or Opaque("", reason, taint_of([one, two]))
 
 
 def _star(machine: Machine, expr: Expr, frame: Frame) -> Value:

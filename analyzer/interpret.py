@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from analyzer import binding, calls, construct, evaluate, members, statements
+from analyzer import binding, calls, construct, evaluate, members, objects, statements
 from analyzer.checkpoint import Checkpoint
 from analyzer.facts import ModuleFacts
 from analyzer.frames import FALLS, LEAVES, LOOPS, Called, Frame, Outcome, Raised, Store
@@ -29,6 +29,7 @@ from analyzer.values import (
     OneOf,
     Opaque,
     Site,
+    Table,
     Taint,
     Value,
     one_of,
@@ -261,12 +262,43 @@ class Machine:
         maybe: bool = False,
     ) -> None:
         """``instance.name = value``, noted among the effects of the run."""
-        if not any(instance is b for b in self.building):
+        built = self.is_built(instance)
+        if built:
             construct.prepare(self, instance)
         instance.place(name, value)
+        if built:
+            self.hand_over(instance)
         if name not in instance.set_at:
             instance.set_at[name] = Site(frame.path, line, column)
         self.outcome.stores.append(Store(instance, name, value, frame.path, line, maybe or self.undecided > 0))
+
+    def delete(self, target: Expr, frame: Frame, line: int) -> None:
+        """Unbind a target of ``del``.
+
+        A name is kept: nothing asks for it any more.
+        """
+        if target[0] == "attr":
+            owner = self.eval(target[1], frame)
+            for option in options(owner):
+                if isinstance(option, Instance):
+                    objects.delete(self, option, target[2], frame, line, isinstance(owner, OneOf))
+        elif target[0] == "sub":
+            container = self.eval(target[1], frame)
+            if isinstance(container, (Collection, Table)):
+                container.complete = False
+        elif target[0] == "seq":
+            for part in target[2]:
+                self.delete(part, frame, line)
+
+    def is_built(self, instance: Instance) -> bool:
+        """Whether an object is not one of those whose ``__init__`` is running."""
+        return not any(instance is other for other in self.building)
+
+    def hand_over(self, instance: Instance) -> None:
+        """Let what is being built find out where something that an object in it held stands now."""
+        displaced, instance.displaced = instance.displaced, ()
+        if self.building and not self.undecided:
+            self.building[0].displaced += displaced
 
     def _unpack(self, target: Expr, value: Value, frame: Frame, line: int, column: int) -> None:
         if target[0] == "star":

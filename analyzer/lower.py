@@ -40,6 +40,7 @@ STATEMENTS = """
 ("assign", line, targets, value, column)   an annotated assignment with a value is one too
 ("annotate", line, target, annotation)
 ("augment", line, target, value)
+("delete", line, targets)
 ("expr", line, value)
 ("return", line, value or None)
 ("if", line, test, body, orelse)
@@ -250,6 +251,7 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[Any, str], Stmt | None]] = {
     ast.Assign: lambda n, _: ("assign", n.lineno, _many(n.targets), _expr(n.value), n.col_offset),
     ast.AnnAssign: _ann_assign,
     ast.AugAssign: lambda n, _: ("augment", n.lineno, _expr(n.target), _expr(n.value)),
+    ast.Delete: lambda n, _: ("delete", n.lineno, _many(n.targets)),
     ast.Expr: _expr_statement,
     ast.Return: lambda n, _: ("return", n.lineno, lower(n.value)),
     ast.If: lambda n, p: ("if", n.lineno, _expr(n.test), block(n.body, p), block(n.orelse, p)),

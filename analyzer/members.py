@@ -194,6 +194,16 @@ def getattr_hook(cls: ClassInfo) -> tuple[ClassInfo, FunctionFacts] | None:
     return None
 
 
+def module_answers(cls: ClassInfo, after: ClassInfo) -> bool:
+    """Whether ``super().__getattr__`` in ``after`` is that of ``nn.Module``, in an object of ``cls``."""
+    for base in cls.mro[cls.mro.index(after) + 1 :] if after in cls.mro else ():
+        if isinstance(base, External) and base.name in MODULE_CLASSES:
+            return True
+        if isinstance(base, ClassInfo) and "__getattr__" in base.facts.methods:
+            return False
+    return False
+
+
 def unknown_base(cls: ClassInfo) -> str:
     """Why the class may have attributes that are not seen: a base outside the checkout; empty if none."""
     for base in cls.mro:

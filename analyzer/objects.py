@@ -77,6 +77,50 @@ def get(machine: Machine, owner: Value, name: str, frame: Frame, line: int) -> V
     return Opaque(name, taint=taint_of([owner]))
 
 
+def found(machine: Machine, owner: Value, name: str, frame: Frame, line: int) -> Value:
+    """As :func:`get`, for one of several objects: what its ``__getattr__`` raises says that it is not there."""
+    try:
+        return get(machine, owner, name, frame, line)
+    except Raised as raised:
+        if raised.kind == "AttributeError":
+            return evaluate.UNBOUND
+        raise
+
+
+def delete(machine: Machine, owner: Instance, name: str, frame: Frame, line: int, maybe: bool) -> None:
+    """``del owner.name``; what the class has under that name comes to light again.
+
+    Args:
+        machine: the interpreter.
+        owner: one of the objects that may be meant.
+        name: of the attribute.
+        frame, line: where.
+        maybe: whether another object may be meant.
+
+    Raises:
+        Raised: the object certainly has no such attribute of its own.
+    """
+    built = machine.is_built(owner)
+    if built:
+        construct.prepare(machine, owner)
+    if name not in owner.attrs:
+        known = not (
+            owner.missing_reason or members.unknown_base(owner.cls) or members.external_attribute(owner.cls, name)
+        )
+        if machine.strict and known and not maybe:
+            raise machine.fail("AttributeError", f"{members.described(owner)} has no attribute {name!r}", frame, line)
+        return
+    if maybe or (built and machine.undecided):
+        owner.maybe = owner.maybe | {name}
+        return
+    owner.displace(name)
+    del owner.attrs[name]
+    if built:
+        machine.hand_over(owner)
+    else:
+        owner.set_at.pop(name, None)
+
+
 def _of_checkpoint(machine: Machine, text: str) -> Value | None:
     """What the checkpoint's configuration says, where the text asks for something that it holds."""
     assert machine.checkpoint is not None
@@ -137,7 +181,7 @@ def _forwarded(
     try:
         found = machine.enter(Function(hook, cls.module, cls, owner), Arguments((Const(name),)), line, frame)
     except Raised as raised:
-        if raised.kind == "AttributeError":
+        if raised.kind == "AttributeError" and not strict:
             return evaluate.UNBOUND
         raise
     finally:
@@ -199,6 +243,8 @@ def _of_super(machine: Machine, owner: Super, name: str) -> Value:
     cls = instance.cls if isinstance(instance, (Instance, ClassValue)) else None
     if cls is None:
         return Opaque(name)
+    if name == "__getattr__" and isinstance(instance, Instance) and members.module_answers(cls, owner.after):
+        return BuiltinMethod(instance, name)
     member = members.class_member(cls, name, owner.after)
     if member is not None:
         found = _bound(machine, member, instance)
@@ -209,3 +255,27 @@ def _of_super(machine: Machine, owner: Super, name: str) -> Value:
         return ExternalRef(f"torch.nn.Module.{name}")
     reason = members.unknown_base(cls)
     return Opaque(name, reason) if reason else evaluate.UNBOUND
+
+
+def of_module(machine: Machine, owner: Value, name: Value | None, frame: Frame, line: int) -> Value:
+    """What ``nn.Module.__getattr__`` gives: a sub-module, and nothing that the class has.
+
+    Args:
+        machine: the interpreter.
+        owner: the module.
+        name: what it is asked for.
+        frame, line: where.
+
+    Raises:
+        Raised: there is no such sub-module, for certain.
+    """
+    if not isinstance(name, Const) or not isinstance(owner, Instance):
+        return Opaque("__getattr__(…)", "a computed attribute name")
+    construct.prepare(machine, owner)
+    value = owner.attrs.get(str(name.value))
+    if value is not None and not isinstance(value, (Const, Collection, Function)):
+        return value
+    reason = owner.missing_reason or members.unknown_base(owner.cls)
+    if reason or not machine.strict:
+        return Opaque(str(name.value), reason)
+    raise machine.fail("AttributeError", f"{members.described(owner)} has no attribute {name.value!r}", frame, line)

@@ -212,8 +212,8 @@ def _denied(audit: Audit, contract: Contract, owner: ClassInfo) -> str:
 
 def _disturbed(audit: Audit, owner: ClassInfo, models: list[Model], contract: Contract, attribute: str) -> str:
     """A class that may work today and whose own inner model new methods in ``owner`` would miss; empty if none."""
-    for heir in audit.models:
-        if heir in models or not heir.serves or not heir.cls.derives_from(owner):
+    for heir in audit.deriving(owner):
+        if heir in models or not heir.serves:
             continue
         for alternative in audit.status(heir, contract).alternatives:
             if alternative.outer.ok is False or not _gets(heir.cls, owner, alternative.outer):

@@ -40,6 +40,13 @@ def _augment(machine: Machine, statement: Stmt, frame: Frame) -> int:
     return FALLS
 
 
+def _delete(machine: Machine, statement: Stmt, frame: Frame) -> int:
+    _, line, targets = statement
+    for target in targets:
+        machine.delete(target, frame, line)
+    return FALLS
+
+
 def _return(machine: Machine, statement: Stmt, frame: Frame) -> int:
     value = Const(None) if statement[2] is None else machine.eval(statement[2], frame)
     frame.returns.append((value, frame.path, statement[1]))
@@ -168,6 +175,7 @@ _RUN: dict[str, Callable[[Any, Stmt, Frame], int]] = {
     "assign": _assign,
     "annotate": lambda *_: FALLS,
     "augment": _augment,
+    "delete": _delete,
     "expr": _expr,
     "return": _return,
     "if": _if,

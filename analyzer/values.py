@@ -188,7 +188,8 @@ class Instance(Value):
 
     ``trail`` is the path of attributes from the outermost object, ``missing_reason`` why an attribute that is
     not in ``attrs`` may exist all the same, ``template`` the object whose attributes it starts with,
-    ``registered`` whether vLLM's registry chose its class (and not a direct call of it).
+    ``registered`` whether vLLM's registry chose its class (and not a direct call of it), ``displaced`` what its
+    attributes held until they were set anew or deleted.
     """
 
     def __init__(
@@ -207,6 +208,7 @@ class Instance(Value):
         self.ready = False
         self.missing_reason = ""
         self.registered: bool = template.registered if template is not None else False
+        self.displaced: tuple[Instance, ...] = ()
 
     def place(self, name: str, value: Value) -> None:
         """Keep a value under a name; an object gets its trail from its first place, or from one that it was inside."""
@@ -215,7 +217,15 @@ class Instance(Value):
             if isinstance(option, Instance) and option is not self:
                 if not option.trail or (option.trail[: len(trail)] == trail and option.trail != trail):
                     option.trail = trail
+        if name in self.attrs:
+            self.displace(name, options(value))
         self.attrs[name] = value
+
+    def displace(self, name: str, kept: tuple[Value, ...] = ()) -> None:
+        """Note that an attribute no longer holds what it does, but for what is ``kept``."""
+        for option in options(self.attrs[name]):
+            if isinstance(option, Instance) and not any(option is other for other in kept):
+                self.displaced += (option,)
 
     def __repr__(self) -> str:
         return f"Instance({self.cls.name} at {'.'.join(self.trail) or 'root'})"

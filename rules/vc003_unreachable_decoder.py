@@ -403,6 +403,6 @@ def _at_fault(audit: Audit, contract: Contract, model: Model) -> ClassInfo:
     definer = result.owner
     if definer is None or result.from_contract or members.is_protocol(definer) or not model.cls.derives_from(definer):
         return audit.owner(model)
-    heirs = [m for m in audit.serving if m.cls.derives_from(definer) and audit.status(m, contract).satisfied]
+    heirs = [m for m in audit.deriving(definer) if m.serves and audit.status(m, contract).satisfied]
     serves_another = any(a.outer.ok is not False for m in heirs for a in audit.status(m, contract).alternatives)
     return audit.owner(model) if serves_another else definer

@@ -196,7 +196,7 @@ class StaleMethod(Rule):
 
     def _report(self, audit: Audit, contract: Contract, stale: _Stale) -> Finding:
         cls, facts, successor = stale.cls, stale.facts, stale.successor
-        models = [m for m in audit.models if m.cls.derives_from(cls)]
+        models = audit.deriving(cls)
         both = successor.name in cls.facts.methods
         detail = f"{contract.name} of this checkout has {successor.name}, not {facts.name}"
         return self.finding(
@@ -304,11 +304,7 @@ def _concerned(audit: Audit, cls: ClassInfo, contract: Contract) -> bool:
 
 def _claims_somewhere(audit: Audit, cls: ClassInfo, contract: Contract) -> bool:
     """Whether the class, or one that inherits it, claims the contract."""
-    return contract.declared_by(cls) or any(_claims(m, cls, contract) for m in audit.models)
-
-
-def _claims(model: Model, cls: ClassInfo, contract: Contract) -> bool:
-    return model.cls.derives_from(cls) and contract.declared_by(model.cls)
+    return contract.declared_by(cls) or any(contract.declared_by(m.cls) for m in audit.deriving(cls))
 
 
 def _is_dead(audit: Audit, name: str) -> bool:

@@ -221,11 +221,11 @@ class UncapturedStates(Rule):
 
 
 def _claims(audit: Audit, model: Model, contract: Contract) -> Iterator[_Claim]:
-    """The claims that a model's chains meet: its inner model's own, else its own."""
+    """The claims that a model's chains meet: its inner model's own where that leads to a decoder, else its own."""
     alternatives = audit.status(model, contract).alternatives
     for alternative in alternatives:
         own = alternative.own
-        if own is not None and own.satisfied:
+        if own is not None and own.satisfied and own.capture is not None:
             if _uncaptured(own):
                 yield _Claim(own, model, alternative)
         elif alternative.outer.satisfied and all(_uncaptured(a.outer) or a.outer.ok is False for a in alternatives):

@@ -13,7 +13,7 @@ from analyzer.facts import FunctionFacts
 from analyzer.findings import Finding, Fix, Link, ReplaceSignature
 from analyzer.index import ClassInfo
 from analyzer.lower import Expr, render, walk
-from analyzer.models import Model, Status
+from analyzer.models import Status
 from rules._rule import Case, Rule
 
 ANNOTATIONS = "its annotations differ from the contract's"
@@ -180,7 +180,6 @@ class SignatureMismatch(Rule):
         facts: FunctionFacts,
         problem: str,
     ) -> Finding:
-        heirs: list[Model] = [m for m in audit.models if m.cls.derives_from(owner)]
         expected = Link("contract", True, method.owner.path, method.facts.line, f"{method.name}{method.signature}")
         actual = Link("method", False, owner.path, facts.line, f"{owner.name}.{facts.name}{facts.signature}: {problem}")
         return self.finding(
@@ -189,7 +188,7 @@ class SignatureMismatch(Rule):
             audit.method_position(owner, facts),
             f"{owner.name}.{facts.name} is incompatible with {contract.name}: {problem}",
             severity="info" if problem == ANNOTATIONS else "error",
-            architectures=audit.architectures(heirs),
+            architectures=audit.architectures(audit.deriving(owner)),
             fix=_fix(method.facts, owner, facts, problem),
             chain=(expected, actual),
             gates=audit.gate_uses(contract, (method.name,)),

@@ -29,7 +29,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
             {"suppress"},
             {"cache", "index", "installed", "overlay", "release"},
             {"registry", "values", "usage"},
-            {"frames", "members", "compare"},
+            {"frames", "members", "compare", "places"},
             {"binding", "builtin_calls", "calls", "construct", "evaluate"}
             | {"interpret", "markers", "objects", "statements", "typechecks"},
             {"contracts", "inner"},

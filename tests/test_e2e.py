@@ -175,12 +175,23 @@ def test_a_trial_that_went_as_found_has_no_disagreement() -> None:
 
 def test_a_trial_that_is_run_again_takes_the_place_of_the_earlier_one(tmp_path: Path) -> None:
     results = tmp_path / "results.json"
-    other = replace(GOOD, release="0.22.1")
+    other = replace(GOOD, release="0.28.0")
     for trial in (other, replace(GOOD, release="0.32.0"), replace(other, blind=WORKS)):
         record(results, trial)
     first, second = json.loads(results.read_text())
     assert (first["release"], first["disagreements"]) == ("0.32.0", [])
-    assert (second["release"], second["disagreements"]) == ("0.22.1", ["blind: 5 of 10 accepted"])
+    assert (second["release"], second["disagreements"]) == ("0.28.0", ["blind: 5 of 10 accepted"])
+
+
+def test_what_a_release_cannot_run_is_told_and_not_counted(tmp_path: Path) -> None:
+    results = tmp_path / "results.json"
+    unsteady = replace(GOOD, release="0.28.0", wrapper=WRAPPERS["Kimi-VL"])
+    for trial in (unsteady, replace(GOOD, release="0.28.0")):
+        record(results, trial)
+    kept = [Trial.from_record(r) for r in json.loads(results.read_text())]
+    assert [trial.wrapper.name for trial in kept] == ["LLaVA-NeXT"]
+    assert "- 0.28.0, `KimiVLForConditionalGeneration`, not run: as released" in render(kept)
+    assert "not run" not in render([replace(GOOD, release="0.32.0")])
 
 
 @pytest.mark.parametrize(

@@ -115,18 +115,21 @@ def token_walk() -> list[int]:
     return walk
 
 
-def write(folder: Path, config: Config, weights: dict[str, Any]) -> None:
+def write(folder: Path, config: Config, weights: dict[str, Any], preprocessor: Config | None = None) -> None:
     """Write a checkpoint as it is published: ``config.json`` and one safetensors file.
 
     Args:
         folder: to create.
         config: of the checkpoint.
         weights: tensors by name.
+        preprocessor: for ``preprocessor_config.json``, if there is one.
     """
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config, indent=2))
+    if preprocessor:
+        (folder / "preprocessor_config.json").write_text(json.dumps(preprocessor, indent=2))
     save_file({n: w.contiguous() for n, w in weights.items()}, folder / "model.safetensors", metadata={"format": "pt"})
 
 

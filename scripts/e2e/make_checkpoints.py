@@ -30,9 +30,9 @@ def main(name: str, folder: Path) -> None:
     wrapper = WRAPPERS[name]
     weights = target_weights(decoder_shapes(wrapper.layer), wrapper.decoder_prefix, wrapper.head)
     weights |= {name: random_weight(name, shape) for name, shape in wrapper.more.items()}
-    write(folder / "target", wrapper.config, weights)
+    write(folder / "target", wrapper.config, weights, wrapper.preprocessor)
     if wrapper.placeholder:
-        write(folder / "target-named", {**wrapper.config, **wrapper.placeholder}, weights)
+        write(folder / "target-named", {**wrapper.config, **wrapper.placeholder}, weights, wrapper.preprocessor)
     for kind in DRAFTERS:
         write(folder / kind, drafter_config(), drafter_weights(kind, weights, wrapper.embeddings))
 

@@ -157,4 +157,8 @@ def _notes(trials: Sequence[Trial]) -> str:
         lines += [
             f"- {trial.release}, `{trial.wrapper.cls}`, not as found: {what}.\n" for what in trial.disagreements()
         ]
+    for release in dict.fromkeys(trial.release for trial in trials):
+        lines += [
+            f"- {release}, `{w.cls}`, not run: {w.not_in[release]}.\n" for w in WRAPPERS.values() if release in w.not_in
+        ]
     return "\n" + "".join(lines) if lines else ""

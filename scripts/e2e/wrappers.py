@@ -30,6 +30,10 @@ class Wrapper:
     more: Shapes = field(default_factory=dict)
     # Entries that let the proposer find its image token where it does not know the class's name (VC012).
     placeholder: Config = field(default_factory=dict)
+    # What some releases read of the published preprocessor_config.json even where no image is ever given.
+    preprocessor: Config = field(default_factory=dict)
+    # Releases whose engine does not run it reliably, whatever is repaired, and what it does.
+    not_in: dict[str, str] = field(default_factory=dict)
 
     @property
     def embeddings(self) -> str:
@@ -85,6 +89,13 @@ def _qwen2_vl() -> Wrapper:
         decoder_prefix="model.",
         head="lm_head.weight",
         placeholder={"image_token_index": PLACEHOLDER},
+        preprocessor={
+            "do_rescale": True,
+            "rescale_factor": 1 / 255,
+            "do_normalize": True,
+            "image_mean": [0.5, 0.5, 0.5],
+            "image_std": [0.5, 0.5, 0.5],
+        },
     )
 
 
@@ -125,6 +136,10 @@ def _kimi_vl() -> Wrapper:
         decoder_prefix="language_model.model.",
         head="language_model.lm_head.weight",
         placeholder={"image_token_index": PLACEHOLDER},
+        not_in={
+            "0.28.0": "as released, its CPU engine gives other greedy tokens for the same prompts when they come one "
+            "by one, and when it speculates with n-grams; so there is nothing to compare with"
+        },
     )
 
 

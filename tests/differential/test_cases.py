@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -29,7 +30,7 @@ class Case:
     """A wrapper called Wrap around Delta, but for what is said here.
 
     Args:
-        verdict: of Wrap.
+        verdict: of the class ``of``.
         before, after: what stands above and below the class.
         bases: of the class.
         build: how the inner model is built.
@@ -37,6 +38,7 @@ class Case:
         end: of forward, where ``out`` is the inner model's result.
         generation: of the fixture tree.
         flag: whether the contract's checker only reads the flag.
+        of: the class that the verdict is of; what stands below Wrap is registered too.
     """
 
     verdict: str
@@ -48,6 +50,7 @@ class Case:
     after: str = ""
     generation: str = "0.20"
     flag: bool = False
+    of: str = "Wrap"
 
     def source(self) -> str:
         names = {"setter": SETTER, "getter": GETTERS.get(self.generation, GETTER)}
@@ -76,6 +79,8 @@ FORWARDING = (
     "            return getattr(self.language_model, name)"
 )
 SECOND_OF_TWO = "def {setter}(self, layers):\n    ...\n\n"
+
+KEPT = "self.{setter} = self.language_model.{setter}\nself.{getter} = self.language_model.{getter}\n"
 
 CASES: dict[str, Case] = {
     "methods handed on": Case("works"),
@@ -140,6 +145,22 @@ CASES: dict[str, Case] = {
     "a base class that the platform chooses": Case(
         "unknown", before=ROCM, build="self.language_model = Inner(vllm_config=vllm_config)"
     ),
+    "the layers of a decoder whose base the platform chooses": Case(
+        "unknown",
+        before=ROCM,
+        build="self.language_model = Inner(vllm_config=vllm_config)",
+        methods="def {setter}(self, layers):\n    self.language_model.model.aux_hidden_state_layers = layers\n\n"
+        "def {getter}(self):\n    last = len(self.language_model.layers)\n    return (2, last // 2, last - 3)",
+    ),
+    "an object made by __new__ of a class that the platform chooses": Case(
+        "works",
+        before="if current_platform.is_rocm():\n    from .alpha import AlphaForCausalLM as Inner\n"
+        "else:\n    from .delta import DeltaForCausalLM as Inner",
+        build="self.language_model = Inner.__new__(Inner)\nself.language_model.__init__(vllm_config=vllm_config)",
+        methods="def {setter}(self, layers):\n    for module in self.children():\n"
+        '        if hasattr(module, "model"):\n            module.model.aux_hidden_state_layers = layers\n\n'
+        "def {getter}(self):\n    return (2, 4, 5)",
+    ),
     "a class made by type": Case("unknown", before=MADE, build="self.language_model = Inner(vllm_config=vllm_config)"),
     "an inner model that a lambda makes": Case(
         "unknown", build="self.language_model = (lambda: DeltaPlain(vllm_config=vllm_config))()"
@@ -156,6 +177,15 @@ CASES: dict[str, Case] = {
         build="self.language_model = Inner(vllm_config=vllm_config)",
     ),
     "forward through a lambda": Case("unknown", end="return (lambda: self.language_model(input_ids, positions))()"),
+    "the layers kept on the wrapper, whose inner model has the empty method of the contract": Case(
+        "broken",
+        before="class Inner(BetaPlain, SupportsEagle3):\n    def {getter}(self):\n        return (2, 4, 5)",
+        build="self.language_model = Inner(vllm_config=vllm_config)",
+        methods="def {setter}(self, layers):\n    self.layers = layers\n    self.language_model.{setter}(layers)\n\n"
+        "def {getter}(self):\n    return self.language_model.{getter}()",
+        end="return out[0]",
+        generation="0.16",
+    ),
     "a result that is spread into a tuple": Case("works", end="return (*out,) if isinstance(out, tuple) else out"),
     "a result that is made a tuple": Case("works", end="return tuple(out) if isinstance(out, tuple) else out"),
     "a result that is added to": Case("broken", end="out += 1.0\nreturn out"),
@@ -169,6 +199,12 @@ CASES: dict[str, Case] = {
         methods="@property\ndef inner(self):\n    return self.language_model\n\n"
         "@classmethod\ndef {setter}(cls, layers):\n    cls.inner.aux_hidden_state_layers = layers\n\n"
         "def {getter}(self):\n    return (2, 4, 5)",
+    ),
+    "a class method that gives a property itself": Case(
+        "broken",
+        methods="@property\ndef _default_layers(self):\n    return (2, 4, 5)\n\n"
+        "def {setter}(self, layers):\n    self.language_model.{setter}(layers)\n\n"
+        "@classmethod\ndef {getter}(cls):\n    return cls._default_layers",
     ),
     "a static method that sets an attribute of None": Case(
         "broken",
@@ -217,12 +253,76 @@ CASES: dict[str, Case] = {
     "forwarding behind nn.Module, whose own comes first": Case(
         "broken", before=FORWARDING, bases="nn.Module, Forwarding, SupportsEagle3", methods="", generation="0.16"
     ),
+    "forwarding that fails for another name": Case(
+        "broken",
+        before=FORWARDING,
+        bases="Forwarding, nn.Module, SupportsEagle3",
+        build="self.inside = DeltaPlain(vllm_config=vllm_config)",
+        methods="def {setter}(self, layers):\n    self.get_language_model().{setter}(layers)\n\n"
+        "def {getter}(self):\n    return (2, 4, 5)",
+    ),
+    "another name given by the __getattr__ of nn.Module": Case(
+        "works",
+        bases="nn.Module, SupportsMultiModal, SupportsEagle3",
+        build="self.inside = AlphaPlain(vllm_config=vllm_config)",
+        methods='def __getattr__(self, name):\n    if name == "language_model":\n'
+        '        return super().__getattr__("inside")\n    return super().__getattr__(name)\n\n' + DELEGATION,
+    ),
     "the class has an empty method where the base brings the contract": Case(
         "broken",
         before="class Base(nn.Module, SupportsEagle3):\n    pass",
         bases="Base",
         methods=SECOND_OF_TWO + "def {getter}(self):\n    return (2, 4, 5)",
         generation="0.16",
+    ),
+    "methods of an inner model that an heir deletes": Case(
+        "unknown",
+        build="self.language_model = AlphaPlain(vllm_config=vllm_config)\n" + KEPT,
+        after="class Heir(Wrap):\n"
+        '    def __init__(self, *, vllm_config, prefix=""):\n'
+        "        super().__init__(vllm_config=vllm_config, prefix=prefix)\n"
+        "        del self.language_model\n        self.language_model = AlphaPlain(vllm_config=vllm_config)\n\n\n"
+        "Wrap._finish = lambda self, out: out[0]",
+        of="Heir",
+    ),
+    "methods of an inner model whose place another takes": Case(
+        "unknown",
+        build=f"self.language_model = AlphaPlain(vllm_config=vllm_config)\n{KEPT}"
+        "self.language_model = AlphaPlain(vllm_config=vllm_config)",
+    ),
+    "methods of an inner model that goes and comes back": Case(
+        "works",
+        build=f"self.language_model = self.spare = AlphaPlain(vllm_config=vllm_config)\n{KEPT}"
+        "del self.language_model\nself.language_model = self.spare",
+    ),
+    "the decoder stays where its model is deleted": Case(
+        "works",
+        build="self.language_model = AlphaPlain(vllm_config=vllm_config)\nself.decoder = self.language_model.model\n"
+        "del self.language_model\nself.language_model = self.decoder",
+        methods="def {setter}(self, layers):\n    self.decoder.aux_hidden_state_layers = layers\n\n"
+        "def {getter}(self):\n    return (2, 4, 5)",
+    ),
+    "an inner model is deleted for another": Case(
+        "works",
+        build="self.language_model = BetaPlain(vllm_config=vllm_config)\ndel self.language_model\n"
+        "self.language_model = AlphaPlain(vllm_config=vllm_config)",
+    ),
+    "an inner model is deleted in one branch for another": Case(
+        "works",
+        build="self.language_model = AlphaPlain(vllm_config=vllm_config)\n"
+        'if config.text_config.model_type == "alpha":\n    del self.language_model\n'
+        "    self.language_model = DeltaPlain(vllm_config=vllm_config)",
+    ),
+    "what hid a method is deleted": Case("works", build=Case.build + "\nself.{setter} = print\ndel self.{setter}"),
+    "a method deletes what is not there": Case(
+        "broken",
+        methods="def {setter}(self, layers):\n    del self.missing\n    self.language_model.{setter}(layers)\n\n"
+        "def {getter}(self):\n    return self.language_model.{getter}()",
+    ),
+    "a method deletes what only its class has": Case(
+        "broken",
+        methods="cached = None\n\ndef {setter}(self, layers):\n    del self.cached\n"
+        "    self.language_model.{setter}(layers)\n\ndef {getter}(self):\n    return self.language_model.{getter}()",
     ),
     "some inner models fail and the others' states are dropped": Case(
         "broken",
@@ -255,8 +355,8 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Judge
 def program_of(case: Case) -> Program:
     head = HEAD.format(r=".", protocols=PROTOCOLS)
     rows = {"Fam0ForCausalLM": ("fam0", "Wrap")}
-    if "class Denying" in case.after:
-        rows["Fam0DenyingForCausalLM"] = ("fam0", "Denying")
+    for heir in re.findall(r"class (\w+)\(Wrap", case.after):
+        rows[f"Fam0{heir}ForCausalLM"] = ("fam0", heir)
     family = Family("fam0", {"fam0.py": f"{head}\n\n{case.source()}"}, rows, head.strip("\n"))
     getter = GETTERS.get(case.generation, GETTER)
     assert case.generation in GENERATIONS
@@ -269,4 +369,4 @@ def test_the_verdict_of_a_case_and_what_python_does(name: str, judged: dict[str,
     found = judged[name]
     assert not found.judgement.wrong, found.judgement.told()
     assert found.judgement.counts["runs"] > found.judgement.counts["not built"]
-    assert found.verdicts["Wrap"] == CASES[name].verdict
+    assert found.verdicts[CASES[name].of] == CASES[name].verdict
