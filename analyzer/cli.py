@@ -34,6 +34,7 @@ Start with one of these:
 SUMMARIES = {
     "audit": "Report broken contracts in a vLLM tree.",
     "fix": "Repair what the audit finds.",
+    "plugin": "Write a plugin that repairs an installed vLLM.",
     "trace": "Will it work for my model? The whole chain.",
     "matrix": "Show every model against the contracts.",
     "diff": "Tell what changed between two vLLM trees.",

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -106,10 +106,18 @@ def configurations(tree: Tree, model: Model) -> Iterator[dict[str, Any]]:
         }
 
 
-def run(trees: list[Tree]) -> list[Ran]:
-    """Everything in one process: importing is what takes the time."""
+def run(trees: list[Tree], plugins: Sequence[tuple[Path, str]] = ()) -> list[Ran]:
+    """Everything in one process: importing is what takes the time.
+
+    Args:
+        trees: what to run.
+        plugins: for each tree a folder and the package in it whose ``register`` is called first; none where empty.
+    """
     platforms = ("cuda", "rocm")
     jobs = [job(tree, platform) for tree in trees for platform in platforms]
+    for position, (folder, package) in enumerate(plugins):
+        for asked, _ in jobs[position * len(platforms) : (position + 1) * len(platforms)]:
+            asked["plugin"] = [str(folder), package]
     environment = {**os.environ, "PYTHONPATH": str(FIXTURES / "stand_in"), "PYTHONDONTWRITEBYTECODE": "1"}
     answer = subprocess.run(
         [sys.executable, "-W", "error", str(FIXTURES / "harness.py")],

@@ -44,6 +44,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
             {"engine", "matrix", "trace"},
             {"asked", "sift", "verify"},
             {"fix", "report"},
+            {"patches"},
             {"commands"},
             {"cli"},
             {"__main__"},

@@ -71,7 +71,7 @@ def fix(
         raise click.UsageError("--interactive writes what you agree to; it goes with neither --diff nor --check")
     with failing_in_one_line():
         report = judge(*tree_with_settings(path, None, None, given, no_cache=no_cache))
-    findings = _of_classes(report, classes)
+    findings = of_classes(report, classes)
     allowed = ("safe", "unsafe") if unsafe_fixes else ("safe",)
     wanted = [f for f in findings if f.fix.edits and f.fix.safety in allowed]
     if interactive:
@@ -90,7 +90,7 @@ def fix(
     context.exit(FINDINGS if failed else CLEAN)
 
 
-def _of_classes(report: Report, classes: Sequence[str]) -> list[Finding]:
+def of_classes(report: Report, classes: Sequence[str]) -> list[Finding]:
     """The findings on some classes; all unless any are named."""
     known = {name for f in report.findings for name in _names(f.cls)}
     known |= {name for m in report.models for name in _names(m.cls)}
