@@ -66,6 +66,14 @@ def test_the_information_that_was_looked_at_as_a_group_is_still_that_much(code: 
     assert re.search(rf"{contract} \({count} findings", PAGE.read_text("utf-8"))
 
 
+@pytest.mark.release
+def test_the_other_warnings_are_as_many_as_the_page_says() -> None:
+    found = Counter(
+        rest[0] for severity, *rest in reported(NEWEST) if (severity, rest[1]) == ("warning", "SupportsEagle3")
+    )
+    assert [(row[0], int(row[1])) for row in tables("warnings", "findings")] == sorted(found.items())
+
+
 def test_each_verdict_is_one_of_three_and_has_its_sentence() -> None:
     rows = [row[3:] for row in tables("code", "contract", "class")] + [row[4:] for row in tables("release", "code")]
     for verdict, sentence in rows:
