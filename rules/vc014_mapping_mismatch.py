@@ -155,6 +155,29 @@ class MappingMismatch(Rule):
                         return self.language_model(input_ids, positions, intermediate_tensors)
                 """,
         ),
+        Case(
+            name="an entry for the end of a layer's name serves the layer",
+            generation="contracts",
+            architectures={"QuinceForCausalLM": "QuinceForCausalLM"},
+            source="""
+                from .epsilon import EpsilonForCausalLM
+
+
+                class QuinceDecoder(EpsilonForCausalLM):
+                    packed_modules_mapping = {"mixer.qkv": ["mixer.q", "mixer.k", "mixer.v"]}
+
+
+                class QuinceForCausalLM(EpsilonForCausalLM):
+                    packed_modules_mapping = {"qkv": ["q", "k", "v"]}
+
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__(vllm_config=vllm_config, prefix=prefix)
+                        self.language_model = QuinceDecoder(vllm_config=vllm_config, prefix=prefix)
+
+                    def forward(self, input_ids, positions, intermediate_tensors=None):
+                        return self.language_model(input_ids, positions, intermediate_tensors)
+                """,
+        ),
     )
 
     def check(self, audit: Audit) -> Iterator[Finding]:
@@ -220,9 +243,28 @@ def _mismatch(audit: Audit, model: Model, contract: Contract, attribute: str) ->
         own = mapping_of(audit, inner.cls, attribute) if inner.cls and passes(audit, inner, contract) else None
         if own is None:
             return None
-        missing = tuple(key for key in own.entries if key not in outer.entries)
-        differing = tuple(k for k in own.entries if k in outer.entries and own.entries[k] != outer.entries[k])
+        serving = {key: _serving(key, outer.entries) for key in own.entries}
+        missing = tuple(key for key, entry in serving.items() if not entry)
+        differing = tuple(
+            key
+            for key, entry in serving.items()
+            if entry and outer.entries[entry] != _below(own.entries[key], key.removesuffix(entry))
+        )
         if not missing and not differing:
             return None
         found.append(_Mismatch(inner, outer, own, missing, differing))
     return found[0]
+
+
+def _serving(layer: str, entries: dict[str, object]) -> str:
+    """The entry that consumers find for a layer: they look for the end of its dotted name; empty if there is none."""
+    parts = layer.split(".")
+    endings = (".".join(parts[start:]) for start in range(len(parts)))
+    return next((ending for ending in endings if ending in entries), "")
+
+
+def _below(parts: object, prefix: str) -> object:
+    """The parts of a fused layer, by the names that they have below a prefix."""
+    if not isinstance(parts, list):
+        return parts
+    return [part.removeprefix(prefix) if isinstance(part, str) else part for part in parts]

@@ -84,7 +84,9 @@ def page_blocks(page: ContractPage) -> Iterator[Block]:
     yield Item("defined", "", (str(contract.at),))
     yield Item(f"tested by {_tested(contract)}")
     yield Item(
-        "a wrapper has to hand it on to its inner model" if contract.delegated else "only a check: nothing is handed on"
+        "a wrapper has to hand it on to its inner model"
+        if contract.delegated
+        else "no matter of the decoder: a wrapper answers for itself"
     )
     counts = ", ".join(f"{count} {verdict}" for verdict, count in page.verdicts.items())
     yield Item(f"models: {counts or 'none'}")
