@@ -1,21 +1,29 @@
-"""Open a checkout: find the ``vllm`` package in a folder, name its files, read its version.
+"""Open a checkout: find the ``vllm`` package in a folder, name its files, find its modules.
+
+A package outside vLLM that is audited with it joins the checkout as further packages: imports find both, names in
+reports are relative to the plugin's folder, and those of vLLM's own files begin with :data:`VLLM`.
 
 Nothing of the checkout is imported or executed.
 """
 
 from __future__ import annotations
 
-import ast
 import os
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from analyzer.handling import NOTHING, Handling, shipped
+from analyzer.packages import Package, Plugin
 from analyzer.problems import Diagnostic, InputError
-from analyzer.source import Listing, Source, is_file, parse, read_source
+from analyzer.source import Listing, is_file
+from analyzer.version import read_version
+
+if TYPE_CHECKING:
+    from analyzer.records import TreeRecord
 
 PACKAGE = "vllm"
 INTERFACES = PurePosixPath("model_executor/models/interfaces.py")
@@ -25,16 +33,14 @@ REGISTRY = PurePosixPath("model_executor/models/registry.py")
 MODEL_ROOTS = (PurePosixPath("model_executor/models"), PurePosixPath("models"))
 """Where model classes stand, relative to the package; 0.22 has the second, 0.20 does not."""
 
-GIT_TIMEOUT = 10.0
-"""Seconds after which ``git describe`` is given up."""
+VLLM = "<vllm>/"
+"""What stands for the root of the vLLM tree in the names of its files, where a plugin is audited: no file of the
+plugin can be called so by chance."""
 
 _ASK = (
     "give the root of a vLLM clone, an unpacked wheel or sdist, a site-packages folder, "
     "or the vllm folder itself: vllm-contracts audit PATH"
 )
-_PLACES_OF_GIT = {"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"}
-_SDIST_NAME = re.compile(r"vllm[-_](\d[0-9A-Za-z.+!]*)")
-_DESCRIBED = re.compile(r"v?(\d[0-9A-Za-z.]*)-(\d+)-g([0-9a-f]+)")
 
 
 class CheckoutError(InputError):
@@ -43,18 +49,19 @@ class CheckoutError(InputError):
 
 @dataclass(frozen=True)
 class Checkout:
-    """A tree that holds the ``vllm`` package.
+    """A tree that holds the ``vllm`` package, and a plugin outside of it where one is audited.
 
     What is found on disk is remembered: open the checkout again after files were added or removed.
 
     Args:
-        root: the folder that holds the package: a clone's root, an unpacked wheel, site-packages.
-            Absolute, symbolic links kept.
-        package: the ``vllm`` folder in it.
+        root: what names in reports are relative to: the folder that holds the package (a clone's root, an unpacked
+            wheel, site-packages), or the plugin's.  Absolute, symbolic links kept.
+        package: the ``vllm`` folder.
         version: as the tree tells it, for instance ``0.33.0``, or ``0.33.0+12.g1a2b3c4`` for a clone twelve
             commits after that tag; None if the tree does not tell.
         extra_model_roots: folders of model classes beside those that vLLM has; see :meth:`with_model_roots`.
         contract_entries: what is known of contracts beside what comes with the rules; see :mod:`analyzer.handling`.
+        plugin: what is judged instead of vLLM's own models; see :meth:`with_plugin`.
     """
 
     root: Path
@@ -62,6 +69,7 @@ class Checkout:
     version: str | None
     extra_model_roots: tuple[Path, ...] = ()
     contract_entries: tuple[tuple[str, Handling], ...] = ()
+    plugin: Plugin | None = None
     _modules: dict[str, Path | None] = field(default_factory=dict, init=False, repr=False, compare=False)
     _listings: dict[Path, Listing] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -75,11 +83,46 @@ class Checkout:
         """The module with the tables of architectures; it may be missing."""
         return self.package / REGISTRY
 
+    @cached_property
+    def packages(self) -> tuple[Package, ...]:
+        """Where imports find modules: vLLM's package, and those of a plugin."""
+        own = Package(self.package.name, self.package.parent, VLLM if self.plugin is not None else "")
+        return (own, *(self.plugin.packages if self.plugin is not None else ()))
+
+    def package_of(self, module: str) -> Package | None:
+        """The package that a dotted name belongs to; None for one outside the checkout."""
+        top = module.partition(".")[0]
+        return next((package for package in self.packages if package.name == top), None)
+
     @property
     def model_roots(self) -> tuple[Path, ...]:
-        """The folders of model classes that exist in this checkout."""
+        """The folders of model classes that exist in this checkout; of a plugin, all of it."""
+        return (*self._vllm_model_roots, *(self.judged_roots if self.plugin is not None else ()))
+
+    @property
+    def judged_roots(self) -> tuple[Path, ...]:
+        """The folders, or files, with the model classes that findings are on."""
+        if self.plugin is None:
+            return self._vllm_model_roots
+        return tuple(package.path for package in self.plugin.packages)
+
+    @property
+    def _vllm_model_roots(self) -> tuple[Path, ...]:
         own = (root for root in map(self.package.joinpath, MODEL_ROOTS) if root.is_dir())
         return (*own, *self.extra_model_roots)
+
+    def is_judged(self, rel: str) -> bool:
+        """Whether findings can be on a file, by its name in reports: not on vLLM's own beside a plugin."""
+        return self.plugin is None or any(package.holds(rel) for package in self.plugin.packages)
+
+    def with_plugin(self, root: Path, plugin: Plugin) -> Checkout:
+        """The same vLLM, with a plugin that is judged in the place of vLLM's own models.
+
+        Args:
+            root: the plugin's folder.
+            plugin: its packages.
+        """
+        return replace(self, root=root, plugin=plugin)
 
     def with_model_roots(self, folders: Iterable[str]) -> Checkout:
         """The same checkout with more folders of model classes.
@@ -92,12 +135,13 @@ class Checkout:
         """
         extra = list(self.extra_model_roots)
         for name in folders:
-            folder = Path(os.path.normpath(self.root / name))
+            folder = Path(os.path.normpath(self.package.parent / name))
             if not folder.is_dir():
-                raise CheckoutError(f"{name}: no such folder in {self.root}")
+                raise CheckoutError(f"{name}: no such folder in {self.package.parent}")
             if self.package not in (folder, *folder.parents):
-                raise CheckoutError(f"{name}: outside the {PACKAGE} package of {self.root}, so that it has no models")
-            roots = {*self.model_roots, *extra}
+                home, package = self.package.parent, self.package.name
+                raise CheckoutError(f"{name}: outside the {package} package of {home}, so that it has no models")
+            roots = {*self._vllm_model_roots, *extra}
             if inside := next((root for root in sorted(roots) if folder in root.parents), None):
                 raise CheckoutError(f"{name}: {self.rel(inside)} in it is a folder of models already")
             if roots.isdisjoint((folder, *folder.parents)):
@@ -108,8 +152,17 @@ class Checkout:
         """How a contract of a name is handed on."""
         return dict(self.contract_entries).get(contract) or shipped().get(contract, NOTHING)
 
+    def record(self) -> TreeRecord:
+        """What reports say of it."""
+        from analyzer.records import PluginRecord, TreeRecord  # a run that only repeats what it said needs no report
+
+        plugin = self.plugin
+        about = PluginRecord(plugin.name, plugin.version, self.package.parent) if plugin is not None else None
+        return TreeRecord(self.root, self.version, about)
+
     def rel(self, path: Path) -> str:
-        """The name of a file in reports: relative to the root, with forward slashes.
+        """The name of a file in reports: relative to the root, with forward slashes; beside a plugin that of vLLM's
+        own files is :data:`VLLM` and what is relative to vLLM's root.
 
         Args:
             path: absolute, or relative to the working directory; it may lead here through symbolic links.
@@ -118,24 +171,34 @@ class Checkout:
             ValueError: if it is outside the root.
         """
         absolute = _absolute(path)
+        shown = self.packages[0].shown
+        if shown and self.package in (absolute, *absolute.parents):
+            return shown + absolute.relative_to(self.package.parent).as_posix()
         with suppress(ValueError):
             return absolute.relative_to(self.root).as_posix()
         resolved = absolute.resolve()
         with suppress(ValueError):
-            return (PACKAGE / resolved.relative_to(self.package.resolve())).as_posix()
+            return shown + (self.package.name / resolved.relative_to(self.package.resolve())).as_posix()
         return resolved.relative_to(self.root.resolve()).as_posix()
 
+    def path(self, rel: str) -> Path:
+        """The file that has a name in reports: the way back from :meth:`rel`."""
+        shown = self.packages[0].shown
+        return self.package.parent / rel.removeprefix(shown) if shown and rel.startswith(shown) else self.root / rel
+
     def module_name(self, path: Path) -> str:
-        """The dotted name of a file of the package; of an ``__init__.py``, that of its package.
+        """The dotted name of a file of the packages; of an ``__init__.py``, that of its package.
 
         Raises:
-            ValueError: if it is outside the package or no ``.py`` file.
+            ValueError: if it is outside the packages or no ``.py`` file.
         """
-        parts = PurePosixPath(self.rel(path)).parts
-        if parts[:1] != (PACKAGE,) or not parts[-1].endswith(".py"):
-            raise ValueError(f"{path} is not a module of the {PACKAGE} package")
-        stem = parts[-1].removesuffix(".py")
-        return ".".join(parts[:-1] if stem == "__init__" else (*parts[:-1], stem))
+        rel = self.rel(path)
+        package = next((package for package in self.packages if package.holds(rel)), None)
+        if package is None or not rel.endswith(".py"):
+            raise ValueError(f"{path} is not a module of {' or '.join(package.name for package in self.packages)}")
+        *parts, last = PurePosixPath(rel.removeprefix(package.shown)).parts
+        stem = last.removesuffix(".py")
+        return ".".join(parts if stem == "__init__" else (*parts, stem))
 
     def find_module(self, dotted: str) -> Path | None:
         """The file of a module, or the ``__init__.py`` of a package.
@@ -146,7 +209,7 @@ class Checkout:
             dotted: an absolute name, such as ``vllm.model_executor.models.llama``.
 
         Returns:
-            None if there is no such file: a name outside ``vllm``, a folder without ``__init__.py``, a
+            None if there is no such file: a name outside the packages, a folder without ``__init__.py``, a
             compiled module.
         """
         if dotted not in self._modules:
@@ -155,9 +218,10 @@ class Checkout:
 
     def _search_module(self, dotted: str) -> Path | None:
         parts = dotted.split(".")
-        if parts[0] != PACKAGE or not all(part.isidentifier() for part in parts):
+        package = self.package_of(dotted)
+        if package is None or not all(part.isidentifier() for part in parts):
             return None
-        stem = self.root.joinpath(*parts)
+        stem = package.home.joinpath(*parts)
         candidates = (stem / "__init__.py", stem.with_name(f"{stem.name}.py"))
         return next((path for path in candidates if is_file(path)), None)
 
@@ -169,17 +233,20 @@ class Checkout:
         ``under`` is not followed.  What could not be used is in :attr:`walk_diagnostics`.
 
         Args:
-            under: where to start; the whole package by default.  A single file is itself the answer.
+            under: where to start; all packages by default.  A single file is itself the answer.
         """
-        start = self.package if under is None else _absolute(under)
-        if start not in self._listings:
-            self._listings[start] = Listing(start)
-        return self._listings[start].files
+        if under is None:
+            return tuple(file for package in self.packages for file in self._listing(package.path).files)
+        return self._listing(_absolute(under)).files
 
     def folders(self) -> tuple[Path, ...]:
-        """The folders of the package in which :meth:`python_files` looks."""
-        self.python_files()
-        return tuple(self._listings[self.package].folders)
+        """The folders of the packages in which :meth:`python_files` looks."""
+        return tuple(folder for package in self.packages for folder in self._listing(package.path).folders)
+
+    def _listing(self, start: Path) -> Listing:
+        if start not in self._listings:
+            self._listings[start] = Listing(start)
+        return self._listings[start]
 
     @property
     def walk_diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -250,126 +317,6 @@ def _why_no_checkout(start: Path) -> str:
     where = ", ".join(file.relative_to(package.parent).as_posix() for file in moved[:3])
     elsewhere = f"; there is {where}, a layout that this tool does not know" if moved else ""
     return f"{start}: this vLLM has no {wanted}, which defines the contracts{elsewhere}"
-
-
-def read_version(root: Path) -> str | None:
-    """The version that a tree tells, from the most telling witness that it has.
-
-    A clone is asked with ``git describe`` first, because the files that a build leaves in it
-    (``vllm/_version.py``, ``vllm.egg-info``) stay when another commit is checked out.  Elsewhere
-    ``vllm/_version.py`` comes first: it is replaced with the package, whereas site-packages may hold
-    the dist-info of several installs.
-
-    Args:
-        root: the folder that holds the ``vllm`` package.
-    """
-    witnesses: tuple[Callable[[Path], str | None], ...] = (
-        _version_from_git,
-        _version_from_module,
-        _version_from_dist_info,
-        _version_from_pkg_info,
-        _version_from_folder_name,
-    )
-    return next((version for ask in witnesses if (version := ask(root))), None)
-
-
-def _version_from_git(root: Path) -> str | None:
-    if not (root / ".git").exists():
-        return None
-    import shutil
-    import subprocess
-
-    git = shutil.which("git")
-    if git is None:
-        return None
-    # The clone is not trusted: its configuration must not make git run or fetch anything.
-    guards = ("core.fsmonitor=false", f"core.hooksPath={os.devnull}", "protocol.allow=never")
-    command = [git, *(word for guard in guards for word in ("-c", guard)), "-C", str(root)]
-    command += ["describe", "--tags", "--long", "--match", "v[0-9]*", "--match", "[0-9]*"]
-    environment = {name: value for name, value in os.environ.items() if name not in _PLACES_OF_GIT}
-    try:
-        answer = subprocess.run(
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=GIT_TIMEOUT,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    match = _DESCRIBED.fullmatch(answer.stdout.strip())
-    if match is None:
-        return None
-    tag, commits, commit = match.groups()
-    return tag if commits == "0" else f"{tag}+{commits}.g{commit}"
-
-
-def _version_from_module(root: Path) -> str | None:
-    """The version that setuptools-scm wrote, or that old releases kept in ``version.py``, as a literal."""
-    for name in ("_version.py", "version.py"):
-        path = root / PACKAGE / name
-        source = read_source(path, name) if is_file(path) else None
-        tree = parse(source) if isinstance(source, Source) else None
-        for statement in tree.body if isinstance(tree, ast.Module) else ():
-            version = _assigned_version(statement)
-            if version is not None:
-                return version
-    return None
-
-
-def _assigned_version(statement: ast.stmt) -> str | None:
-    if not isinstance(statement, ast.Assign | ast.AnnAssign):
-        return None
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    names = {target.id for target in targets if isinstance(target, ast.Name)}
-    value = statement.value.value if isinstance(statement.value, ast.Constant) else None
-    is_version = names & {"version", "__version__"} and isinstance(value, str) and value[:1].isdigit()
-    return str(value) if is_version else None
-
-
-def _version_from_dist_info(root: Path) -> str | None:
-    """That of the one distribution that owns the package; None if several claim it and disagree."""
-    versions = {
-        headers["Version"]
-        for folder in root.glob("*.dist-info")
-        if "vllm" in folder.name.lower()
-        and (headers := _headers(folder / "METADATA")).get("Version")
-        and (headers.get("Name") == PACKAGE or _records_package(folder / "RECORD"))
-    }
-    return versions.pop() if len(versions) == 1 else None
-
-
-def _records_package(record: Path) -> bool:
-    try:
-        return f"\n{PACKAGE}/__init__.py," in "\n" + record.read_text("utf-8", "replace")
-    except OSError:
-        return False
-
-
-def _version_from_pkg_info(root: Path) -> str | None:
-    for path in (root / "PKG-INFO", root / "vllm.egg-info" / "PKG-INFO"):
-        headers = _headers(path)
-        if headers.get("Name") == PACKAGE and headers.get("Version"):
-            return headers["Version"]
-    return None
-
-
-def _version_from_folder_name(root: Path) -> str | None:
-    match = _SDIST_NAME.fullmatch(root.name)
-    return match[1] if match else None
-
-
-def _headers(path: Path) -> dict[str, str]:
-    """The one-line fields above the first empty line of a core metadata file; none if it is unreadable."""
-    try:
-        text = path.read_text("utf-8", "replace")
-    except OSError:
-        return {}
-    fields = (line.partition(":") for line in text.split("\n\n", 1)[0].splitlines())
-    return {name: value.strip() for name, colon, value in fields if colon}
 
 
 def _absolute(path: Path) -> Path:

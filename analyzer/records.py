@@ -203,11 +203,27 @@ class SearchRecord:
 
 
 @dataclass(frozen=True)
+class PluginRecord:
+    """A plugin that was audited: its name and version, and the folder of the vLLM tree that it was held against."""
+
+    name: str
+    version: str | None
+    vllm: Path
+
+
+@dataclass(frozen=True)
 class TreeRecord:
-    """A checkout: the folder that holds the package, absolute, and the version, None where the tree does not tell."""
+    """A checkout.
+
+    Args:
+        root: the folder that holds the package, or the plugin; absolute.
+        version: vLLM's; None where the tree does not tell.
+        plugin: where one was audited.
+    """
 
     root: Path
     version: str | None
+    plugin: PluginRecord | None = None
 
 
 @dataclass(frozen=True)

@@ -30,10 +30,16 @@ _USES: tuple[tuple[str, Use], ...] = (
 )
 _ARCHIVE = ("PREVIOUSLY", "OOT", "REMOVED")
 
+CALL = ""
+"""The table of an architecture that a call registers, not a table."""
+
 
 @dataclass(frozen=True)
 class Entry:
-    """One architecture: the table it stands in, where, and the module and class that it names."""
+    """One architecture: the table it stands in, where, and the module and class that it names.
+
+    ``path`` is the file of a call that registers it; empty for one of the registry's tables.
+    """
 
     architecture: str
     module: str
@@ -41,6 +47,7 @@ class Entry:
     use: Use
     table: str
     line: int
+    path: str = ""
 
 
 @dataclass
@@ -54,7 +61,8 @@ class Registry:
     _classes: dict[str, tuple[ClassInfo, ...]] = field(default_factory=dict)
 
     def classes(self, architecture: str) -> tuple[ClassInfo, ...]:
-        """The classes that can serve an architecture: one, or one for each platform; the usual one last."""
+        """The classes that can serve an architecture: one, or one for each platform or branch of the code that
+        registers it; the usual one last."""
         if architecture not in self._classes:
             self._classes[architecture] = self._resolve(architecture)
         return self._classes[architecture]
@@ -63,15 +71,23 @@ class Registry:
         rows = self.entries.get(architecture)
         if not rows:
             return ()
-        entry = rows[-1]  # the tables are merged in order: a later one wins
+        called = [row for row in rows if row.table == CALL]
+        found: dict[ClassInfo, None] = {}
+        for entry in called or rows[-1:]:  # the tables are merged in order: a later one wins
+            found |= dict.fromkeys(self._classes_of(entry))
+        return tuple(found)
+
+    def _classes_of(self, entry: Entry) -> tuple[ClassInfo, ...]:
         if self.index.module(entry.module) is None:
-            self.unresolved[architecture] = f"module {entry.module} is not in the checkout or cannot be read"
+            reason = f"module {entry.module} is not in the checkout or cannot be read"
+            self.unresolved[entry.architecture] = reason
             return ()
         found = self.index.lookup(entry.module, entry.cls)
         classes = tuple(t for t in found if isinstance(t, ClassInfo))
         if not classes:
             reasons = [t.reason for t in found if isinstance(t, Missing)]
-            self.unresolved[architecture] = reasons[0] if reasons else f"{entry.module} does not define {entry.cls}"
+            missing = reasons[0] if reasons else f"{entry.module} does not define {entry.cls}"
+            self.unresolved[entry.architecture] = missing
         return classes
 
     def for_model_type(self, model_type: str) -> tuple[str, ...]:
@@ -92,10 +108,10 @@ class Registry:
         path = self.index.checkout.rel(self.index.checkout.registry_path)
         if not self.entries:
             return [Diagnostic(path, 0, "no table of architectures was found: no model is known as registered")]
+        lost = ((self.entries[name][-1], reason) for name, reason in self.unresolved.items() if name in self.entries)
         return [
-            Diagnostic(path, self.entries[name][-1].line, f"{name} cannot be resolved: {reason}")
-            for name, reason in self.unresolved.items()
-            if name in self.entries
+            Diagnostic(entry.path or path, entry.line, f"{entry.architecture} cannot be resolved: {reason}")
+            for entry, reason in lost
         ]
 
     def architectures_of(self, only: Sequence[str] | None = None) -> dict[str, list[Entry]]:

@@ -24,11 +24,13 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         (
             {"folders", "globs", "lower", "mro", "nearest", "outline", "problems", "scan", "timings", "toml_lines"},
             {"beside", "findings"},
-            {"facts", "fingerprint", "handling", "records", "source"},
-            {"baseline", "checkpoint", "codec", "comments", "extract", "checkout", "changes", "settings"},
+            {"facts", "fingerprint", "handling", "packages", "records", "source"},
+            {"version"},
+            {"baseline", "checkpoint", "codec", "comments", "entry_points", "extract", "checkout", "changes", "settings"},
             {"suppress"},
-            {"cache", "index", "installed", "overlay", "release"},
-            {"registry", "values", "usage"},
+            {"cache", "index", "installed", "overlay", "plugin", "release"},
+            {"literal", "registry", "values", "usage"},
+            {"registrations"},
             {"frames", "members", "compare", "places"},
             {"binding", "builtin_calls", "calls", "construct", "evaluate"}
             | {"interpret", "markers", "objects", "statements", "typechecks"},
@@ -61,9 +63,9 @@ ONLY_IN = {
     "rich": ("analyzer/report/", "analyzer/commands/"),
     "click": ("analyzer/commands/", "analyzer/cli.py"),
     "subprocess": (
-        "analyzer/checkout.py",
         "analyzer/installed.py",
         "analyzer/release.py",
+        "analyzer/version.py",
         "analyzer/verify/process.py",
     ),
     "rules": ("analyzer/commands/", "rules/"),

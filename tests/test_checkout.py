@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from analyzer import checkout as checkout_module
-from analyzer.checkout import Checkout, CheckoutError, open_checkout, read_version
+from analyzer import version as version_module
+from analyzer.checkout import Checkout, CheckoutError, open_checkout
+from analyzer.version import read_version
 
 MODELS = "vllm/model_executor/models"
 SCM_VERSION = "version: str\n__version__: str\n\n__version__ = version = '{}'\n__version_tuple__ = (0, 1)\n"
@@ -431,7 +432,7 @@ def test_a_git_that_fails(tree: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     fake.write_text(f"#!/bin/sh\n{body}\n")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", str(fake.parent), prepend=os.pathsep)
-    monkeypatch.setattr(checkout_module, "GIT_TIMEOUT", 0.5)
+    monkeypatch.setattr(version_module, "GIT_TIMEOUT", 0.5)
     assert read_version(tree) == "0.24.0"
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     assert read_version(tree) == "0.24.0"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -17,6 +16,7 @@ from analyzer.commands.options import Given
 from analyzer.commands.said import Said, deliver, say
 from analyzer.commands.tree import Tree, cache_options, failing_in_one_line
 from analyzer.nearest import did_you_mean
+from analyzer.settings import RELEASE
 
 if TYPE_CHECKING:
     from analyzer.changes import Changes
@@ -37,8 +37,6 @@ Exit codes:
   1  with --exit-code: an architecture lost support, or there is a new error
   2  the run itself failed: one line on standard error says why
 """
-
-RELEASE = re.compile(r"v?(\d+\.\d+(\.\d+)*([a-z]+\d+)?(\.post\d+)?)")
 
 
 @click.command(epilog=EXAMPLES, short_help="Tell what changed between two vLLM trees.")

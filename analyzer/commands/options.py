@@ -29,6 +29,7 @@ class Given:
 
     config: Path | None = None
     no_config: bool = False
+    vllm: str | None = None
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     contract: tuple[str, ...] = ()
@@ -37,7 +38,13 @@ class Given:
     cache_dir: Path | None = None
 
 
+vllm_option = click.option(
+    "--vllm",
+    metavar="PATH|RELEASE|installed",
+    help="PATH is a package outside vLLM: its models are judged, with this vLLM.",
+)
 _SELECTING = (
+    vllm_option,
     click.option(
         "--config",
         metavar="FILE",
@@ -115,6 +122,7 @@ def settings_for(start: Path, given: Given) -> Settings:
         ignore=() if ignore is None and select is not None else ignore,
         contracts=given.contract or None,
         fail_on=given.fail_on,
+        vllm=given.vllm,
         baseline=given.baseline,
         cache_dir=given.cache_dir,
     )
@@ -124,7 +132,8 @@ def settings_for(start: Path, given: Given) -> Settings:
 
 
 def with_model_roots(checkout: Checkout, settings: Settings) -> Checkout:
-    """The checkout with the folders of models that the settings name, and what they say of contracts.
+    """The checkout with the folders of models that the settings name, relative to vLLM's root, and what they say of
+    contracts.
 
     Raises:
         Failure: there is no such folder.

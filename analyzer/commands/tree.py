@@ -70,6 +70,30 @@ def open_tree(
     return open_checkout(path)
 
 
+def open_named(word: str, cache_dir: Path | None = None, python: Path | None = None) -> Checkout:
+    """The vLLM tree that a word stands for: a folder, the number of a release, or ``installed``.
+
+    Args:
+        word: as typed; a folder of that name comes first.
+        cache_dir: the option of the same name.
+        python: whose vLLM ``installed`` is; this interpreter's unless given.
+
+    Raises:
+        InputError: there is none.
+    """
+    from analyzer.settings import INSTALLED, RELEASE
+
+    path = Path(word).expanduser()
+    if path.exists():
+        return open_tree(path)
+    if word == INSTALLED:
+        return open_tree(None, None, python)
+    number = RELEASE.fullmatch(word)
+    if number is None:
+        raise InputError(f"{word}: no such folder, no release number such as 0.33.0, and not {INSTALLED}")
+    return open_tree(None, number[1], None, cache_dir)
+
+
 def cache_folder_of(cache_dir: Path | None) -> Path:
     """The folder of the cache: the one that is given, or the usual one."""
     if cache_dir is not None:
@@ -129,7 +153,7 @@ class Tree:
             EngineError: the tree cannot be audited.
         """
         from analyzer import codec
-        from analyzer.records import Report, TreeRecord
+        from analyzer.records import Report
 
         fresh: list[Report] = []
 
@@ -148,7 +172,7 @@ class Tree:
             report = codec.decode(data, Report)
         except codec.CodecError:  # its checksum is right: written by something that is not this tool
             return self._audit()
-        return replace(report, checkout=TreeRecord(self.checkout.root, self.checkout.version))
+        return replace(report, checkout=self.checkout.record())
 
     def _audit(self) -> Report:
         from analyzer import engine
