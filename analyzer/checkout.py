@@ -1,7 +1,8 @@
 """Open a checkout: find the ``vllm`` package in a folder, name its files, find its modules.
 
 A package outside vLLM that is audited with it joins the checkout as further packages: imports find both, names in
-reports are relative to the plugin's folder, and those of vLLM's own files begin with :data:`VLLM`.
+reports are relative to the plugin's folder, and those of vLLM's own files begin with
+:data:`analyzer.packages.VLLM`.
 
 Nothing of the checkout is imported or executed.
 """
@@ -17,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from analyzer.handling import NOTHING, Handling, shipped
-from analyzer.packages import Package, Plugin
+from analyzer.packages import VLLM, Package, Plugin
 from analyzer.problems import Diagnostic, InputError
 from analyzer.source import Listing, is_file
 from analyzer.version import read_version
@@ -32,10 +33,6 @@ INTERFACES = PurePosixPath("model_executor/models/interfaces.py")
 REGISTRY = PurePosixPath("model_executor/models/registry.py")
 MODEL_ROOTS = (PurePosixPath("model_executor/models"), PurePosixPath("models"))
 """Where model classes stand, relative to the package; 0.22 has the second, 0.20 does not."""
-
-VLLM = "<vllm>/"
-"""What stands for the root of the vLLM tree in the names of its files, where a plugin is audited: no file of the
-plugin can be called so by chance."""
 
 _ASK = (
     "give the root of a vLLM clone, an unpacked wheel or sdist, a site-packages folder, "
@@ -162,7 +159,7 @@ class Checkout:
 
     def rel(self, path: Path) -> str:
         """The name of a file in reports: relative to the root, with forward slashes; beside a plugin that of vLLM's
-        own files is :data:`VLLM` and what is relative to vLLM's root.
+        own files begins with ``<vllm>/``, and the rest is relative to vLLM's root.
 
         Args:
             path: absolute, or relative to the working directory; it may lead here through symbolic links.

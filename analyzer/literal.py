@@ -333,6 +333,9 @@ def _method(callee: Member, positional: Sequence[Values]) -> Values:
             return [value for key, value in owner.pairs if key in positional[0]]
         if callee.name == "copy":
             return [owner]
+    if isinstance(owner, str) and callee.name == "join" and len(positional) == 1:
+        rows = [row for row in positional[0] if isinstance(row, tuple) and all(isinstance(one, str) for one in row)]
+        return [owner.join(row) for row in rows]
     if isinstance(owner, str) and callee.name == "format" and all(len(p) == 1 for p in positional):
         given = [p[0] for p in positional]
         if all(isinstance(one, str | int) for one in given):

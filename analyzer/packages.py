@@ -7,6 +7,10 @@ from pathlib import Path
 
 from analyzer.problems import Diagnostic
 
+VLLM = "<vllm>/"
+"""What stands for the root of the vLLM tree in the names of its files, where a plugin is audited: no file of the
+plugin can be called so by chance."""
+
 
 @dataclass(frozen=True)
 class Package:

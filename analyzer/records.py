@@ -225,6 +225,18 @@ class TreeRecord:
     version: str | None
     plugin: PluginRecord | None = None
 
+    @property
+    def vllm(self) -> str:
+        """vLLM with its version, in words."""
+        return f"vLLM {self.version or 'of an unknown version'}"
+
+    @property
+    def title(self) -> str:
+        """What was read, in words: vLLM, or a plugin and the vLLM that it was held against."""
+        if self.plugin is None:
+            return self.vllm
+        return f"{' '.join(filter(None, (self.plugin.name, self.plugin.version)))} with {self.vllm}"
+
 
 @dataclass(frozen=True)
 class Span:

@@ -47,9 +47,8 @@ def _utf8() -> io.TextIOWrapper:
 
 def _lines(report: Report, width: int, glyphs: Glyphs, detail: Detail) -> Iterator[Text]:
     checkout = report.checkout
-    version = checkout.version or "of an unknown version"
     if detail != "quiet":
-        yield Text(f"vLLM {clean(version)} in {clean(str(checkout.root))}", "bold")
+        yield from (Text(line, "bold") for line in wrap(f"{checkout.title} in {checkout.root}", width))
         yield Text()
     for finding in sorted(report.findings, key=lambda f: (SEVERITIES.index(f.severity), f.sort_key)):
         yield from _finding(finding, width, glyphs)
