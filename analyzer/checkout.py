@@ -101,7 +101,7 @@ class Checkout:
         """The folders, or files, with the model classes that findings are on."""
         if self.plugin is None:
             return self._vllm_model_roots
-        return tuple(package.path for package in self.plugin.packages)
+        return tuple(package.path for package in self.judged_packages)
 
     @property
     def _vllm_model_roots(self) -> tuple[Path, ...]:
@@ -110,7 +110,7 @@ class Checkout:
 
     def is_judged(self, rel: str) -> bool:
         """Whether findings can be on a file, by its name in reports: not on vLLM's own beside a plugin."""
-        return self.plugin is None or any(package.holds(rel) for package in self.plugin.packages)
+        return self.plugin is None or any(package.holds(rel) for package in self.judged_packages)
 
     def with_plugin(self, root: Path, plugin: Plugin) -> Checkout:
         """The same vLLM, with a plugin that is judged in the place of vLLM's own models.
@@ -148,6 +148,24 @@ class Checkout:
     def handling(self, contract: str) -> Handling:
         """How a contract of a name is handed on."""
         return dict(self.contract_entries).get(contract) or shipped().get(contract, NOTHING)
+
+    def moved(self, root: Path) -> Checkout:
+        """The same with another root, where what is judged stands as it does in this one; vLLM stays beside a plugin.
+
+        Args:
+            root: the other folder, absolute.
+        """
+        plugin = self.plugin
+        if plugin is None:
+            extra = tuple(root / self.rel(path) for path in self.extra_model_roots)
+            return replace(self, root=root, package=root / self.package.name, extra_model_roots=extra)
+        packages = tuple(replace(package, home=root / package.shown) for package in plugin.packages)
+        return replace(self, root=root, plugin=replace(plugin, packages=packages))
+
+    @property
+    def judged_packages(self) -> tuple[Package, ...]:
+        """Those that findings are on: vLLM's, or a plugin's."""
+        return self.packages if self.plugin is None else self.plugin.packages
 
     def record(self) -> TreeRecord:
         """What reports say of it."""

@@ -106,7 +106,7 @@ def audit(
     watch = Timings()
     with failing_in_one_line():
         with watch.stage("settings and version"):
-            path = tree_around(typed) if typed is not None and path is None else path
+            path = tree_around(typed, given) if typed is not None and path is None else path
             tree, settings = tree_with_settings(path, release, python, given, no_cache=no_cache)
         if update_baseline and settings.baseline is None:
             raise click.UsageError("--update-baseline needs --baseline FILE, or a baseline in the settings")
