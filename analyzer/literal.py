@@ -31,6 +31,11 @@ class Unknown:
 
 
 @dataclass(frozen=True)
+class Given(Unknown):
+    """A parameter of a function that is looked at by itself: its callers know."""
+
+
+@dataclass(frozen=True)
 class Table:
     """A dict, as pairs."""
 
@@ -189,6 +194,8 @@ class Reader:
             if name == "__name__":
                 return [owner.name]
             return [v for target in self.index.member(owner, name) for v in self._of_target(target, place)]
+        if isinstance(owner, External):
+            return [External(f"{owner.name}.{name}")]
         if isinstance(owner, ClassInfo) and name in ("__name__", "__qualname__", "__module__"):
             return [{"__name__": owner.name, "__qualname__": owner.facts.qualname}.get(name, owner.module.module)]
         return [Member(owner, name)]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from analyzer import lower
 from analyzer.facts import FunctionFacts, ModuleFacts
 from analyzer.index import ClassInfo, FunctionRef, Index, Missing, ValueRef
-from analyzer.literal import Environment, Member, Place, Reader, Unknown, Values
+from analyzer.literal import Environment, Given, Member, Place, Reader, Unknown, Values
 from analyzer.problems import Diagnostic
 from analyzer.registry import CALL, Entry, Registry, Use
 from analyzer.scan import files_with
@@ -64,6 +64,7 @@ class _Search:
         self.found = Registrations(problems=list(plugin.problems if plugin is not None else ()))
         self.seen: dict[tuple[str, int], set[tuple[str, str]]] = {}
         self.lost: dict[tuple[str, int], str] = {}
+        self.helpers: set[str] = set()
         self.reader = Reader(index, self._called, self._is_plugins)
 
     def run(self) -> Registrations:
@@ -71,9 +72,13 @@ class _Search:
         for point in plugin.entry_points if plugin is not None else ():
             for target in self.index.lookup(point.module, point.function):
                 if isinstance(target, FunctionRef) and (home := self.index.module(target.module)) is not None:
-                    self._enter(home, home.functions[target.name], target)
-        for facts in self._modules():
-            self._elsewhere(facts)
+                    self._enter(home, home.functions[target.name])
+        names, done = {METHOD}, set[str]()
+        while names:
+            for facts in self._modules(names):
+                self._elsewhere(facts, names)
+            done |= names
+            names = self.helpers - done  # functions that register what they are given: whoever calls them decides
         for (path, line), reason in self.lost.items():
             if not self.seen.get((path, line)):
                 self.found.problems.append(Diagnostic(path, line, f"what is registered here is not known: {reason}"))
@@ -83,30 +88,30 @@ class _Search:
         package = self.checkout.package_of(module)
         return package is not None and package in self.checkout.packages[1:]
 
-    def _modules(self) -> Iterator[ModuleFacts]:
-        """The plugin's modules that may register something."""
+    def _modules(self, words: Iterable[str]) -> Iterator[ModuleFacts]:
+        """The plugin's modules that hold any of some words."""
         files = [file for root in self.checkout.judged_roots for file in self.checkout.python_files(root)]
-        for file in files_with(files, [METHOD.encode()]):
+        for file in files_with(files, [word.encode() for word in words]):
             facts = self.index.module(self.checkout.module_name(file))
             if facts is not None:
                 yield facts
 
-    def _elsewhere(self, facts: ModuleFacts) -> None:
-        """Calls that no entry point leads to: at module level, and in functions and methods."""
+    def _elsewhere(self, facts: ModuleFacts, names: set[str]) -> None:
+        """Calls of some names that no entry point leads to: at module level, and in functions and methods."""
         self.reader.run(self._module_level(facts), Place(facts), {})
         functions = [*facts.functions.values(), *(f for cls in facts.classes for f in cls.methods.values())]
         for function in functions:
             body = function.whole_body
-            lines = [part[4] for part in lower.walk(body or ()) if part[0] == "call" and _names_method(part[1])]
+            lines = [part[4] for part in lower.walk(body or ()) if part[0] == "call" and _last(part[1]) in names]
             if any((facts.path, line) not in self.seen for line in lines):
-                self._enter(facts, function, (facts.module, function.line))
+                self._enter(facts, function)
 
-    def _enter(self, facts: ModuleFacts, function: FunctionFacts, mark: object) -> None:
-        env: Environment = {p.name: [Unknown(f"{p.name} is given by a caller")] for p in function.parameters}
+    def _enter(self, facts: ModuleFacts, function: FunctionFacts) -> None:
+        env: Environment = {p.name: [Given(f"{p.name} is given by a caller")] for p in function.parameters}
         for parameter in function.parameters:
             if parameter.default is not None:
                 env[parameter.name] = self.reader.values(parameter.default, Place(facts), {})
-        self.reader.run(function.whole_body or (), Place(facts, (mark,)), env)
+        self.reader.run(function.whole_body or (), Place(facts, (FunctionRef(facts.module, function.name),)), env)
 
     def _module_level(self, facts: ModuleFacts) -> lower.Block:
         path = self.checkout.find_module(facts.module)
@@ -126,6 +131,9 @@ class _Search:
         given = [*positional, *(named[name] for name in _PARAMETERS[len(positional) :] if name in named)]
         if len(given) != 2:
             self.lost[key] = f"{METHOD} takes an architecture and a class"
+            return
+        if any(isinstance(value, Given) for values in given for value in values):
+            self.helpers.update(one.name for one in place.running[-1:] if isinstance(one, FunctionRef))
             return
         for architecture in given[0]:
             for cls in given[1]:
@@ -170,8 +178,9 @@ def _why(value: object, otherwise: str) -> str:
     return repr(value) if isinstance(value, str) else otherwise
 
 
-def _names_method(func: lower.Expr) -> bool:
-    return (func[0] == "attr" and func[2] == METHOD) or func == ("name", METHOD)
+def _last(func: lower.Expr) -> object:
+    """The last name of what is called."""
+    return func[2] if func[0] == "attr" else func[1] if func[0] == "name" else None
 
 
 # -- what a class is for ---------------------------------------------------------------------------

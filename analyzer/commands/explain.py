@@ -77,8 +77,10 @@ def explain(
     number of a release; without it, the vLLM that is installed for this Python.
     """
     if contract is None:
-        if release is not None or since is not None or vllm is not None:
-            raise click.UsageError("--release, --vllm and --since go with --contract")
+        if release is not None or since is not None:
+            raise click.UsageError("--release and --since go with --contract")
+        if vllm is not None:
+            raise click.UsageError("--vllm goes with --contract")
         code = find_code(what) if what is not None else None
         make = partial(_rules, code, form)
         output.write_out(say_of_tool(("explain", code, form), make, no_cache=no_cache, cache_dir=cache_dir))

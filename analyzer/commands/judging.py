@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from analyzer.checkout import CheckoutError
 from analyzer.commands.failure import Failure
 from analyzer.commands.options import Given, settings_for, with_model_roots
 from analyzer.commands.selection import rule_names
@@ -44,6 +43,8 @@ def tree_with_settings(
 
 
 def _opened(path: Path | None, release: str | None, python: Path | None, given: Given) -> tuple[Checkout, Settings]:
+    from analyzer.checkout import CheckoutError
+
     if given.vllm is not None and release is not None:
         raise click.UsageError("give one of --vllm and --release")
     if path is not None and given.vllm is None:

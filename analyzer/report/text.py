@@ -48,7 +48,7 @@ def _utf8() -> io.TextIOWrapper:
 def _lines(report: Report, width: int, glyphs: Glyphs, detail: Detail) -> Iterator[Text]:
     checkout = report.checkout
     if detail != "quiet":
-        yield from (Text(line, "bold") for line in wrap(f"{checkout.title} in {checkout.root}", width))
+        yield Text(clean(f"{checkout.title} in {checkout.root}"), "bold")
         yield Text()
     for finding in sorted(report.findings, key=lambda f: (SEVERITIES.index(f.severity), f.sort_key)):
         yield from _finding(finding, width, glyphs)
