@@ -215,6 +215,10 @@ class Checkout:
         stem = last.removesuffix(".py")
         return ".".join(parts if stem == "__init__" else (*parts, stem))
 
+    def module_of_root(self, root: Path) -> str:
+        """The dotted name of one of the folders of :attr:`model_roots`, or of one that is a module by itself."""
+        return self.module_name(root if root.suffix == ".py" else root / "__init__.py")
+
     def find_module(self, dotted: str) -> Path | None:
         """The file of a module, or the ``__init__.py`` of a package.
 

@@ -7,7 +7,6 @@ an ordinary run last.  What cannot be resolved stays in the result with its reas
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from analyzer.checkout import Checkout
 from analyzer.extract import extract
@@ -136,7 +135,7 @@ class Index:
         self._classes: dict[tuple[str, int], ClassInfo] = {}
         self._by_key: dict[str, ClassInfo] = {}
         self._building: list[tuple[str, int]] = []
-        self._roots = tuple(_module_of(checkout, root) + "." for root in checkout.model_roots)
+        self._roots = tuple(checkout.module_of_root(root) + "." for root in checkout.model_roots)
 
     # -- modules -----------------------------------------------------------------------------------
 
@@ -400,11 +399,6 @@ class Index:
         if isinstance(target, (ValueRef, FunctionRef, ModuleRef)):
             return Missing(f"base {render(expr)} of {info.key} is computed")
         return target
-
-
-def _module_of(checkout: Checkout, root: Path) -> str:
-    """The dotted name of a folder of modules, or of one module by itself."""
-    return checkout.module_name(root if root.suffix == ".py" else root / "__init__.py")
 
 
 def linear(base: Target) -> tuple[Target, ...]:

@@ -14,6 +14,7 @@ import importlib.util
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -63,8 +64,7 @@ def main(plan_path: str) -> None:
         answers.flush()
 
     compiled = [*plan["compiled"], *_installed()]
-    if plan["root"]:
-        sys.path.insert(0, plan["root"])
+    sys.path[:0] = [folder for folder in (*plan["beside"], plan["root"]) if folder]
     known = stand_ins.StandIns(plan["model_folders"], plan["stand_ins"])
     worker = Worker(plan, known)
     try:
@@ -154,12 +154,31 @@ class Worker:
             entry = lazy.get(architecture)
             module = getattr(entry, "module_name", None) or (row[0] if "." in row[0] else f"{home}.{row[0]}")
             self.registry[architecture] = [module, getattr(entry, "class_name", None) or row[1]]
-        return {
+        told = {
             "python": sys.version.split()[0],
             "torch": getattr(sys.modules["torch"], "__version__", "stand-in"),
             "vllm": str(Path(str(sys.modules[PACKAGE].__file__)).parent),
             "architectures": sorted(self.registry),
         }
+        return {**told, **self._plugin(lazy)} if self.plan["entry_points"] else told
+
+    def _plugin(self, models: Record) -> Record:
+        """Let a plugin register its models: what it registered, and which of its entry points failed."""
+        before, failed = dict(models), {}
+        for module, function in self.plan["entry_points"]:
+            try:
+                self.attempt(partial(self._call, module, function))
+            except Exception as error:
+                failed[f"{module}:{function}"] = flow.told(error)
+        registered = [name for name, entry in models.items() if entry is not before.get(name)]
+        for name in registered:
+            self.registry[name] = _place_of(models[name])
+        return {"architectures": sorted(registered), "failed_entry_points": failed}
+
+    def _call(self, module: str, function: str) -> None:
+        home = importlib.import_module(module)
+        if function:
+            flow.at(home, function)()
 
     def answer(self, job: Record) -> Record:
         """Everything that is asked of one class."""
@@ -213,6 +232,14 @@ class Worker:
             "inner_satisfied": self._ask(checker, inner) if inner is not None else None,
             "steps": [exercise.steps(skeleton, wanted, protocol) for wanted in skeleton["steps"]],
         }
+
+
+def _place_of(entry: Any) -> list[str]:
+    """Module and name of a class that was registered: lazily, at once, or as it is (fixtures keep no more)."""
+    if isinstance(entry, str):
+        return entry.split(":")
+    cls = entry if isinstance(entry, type) else getattr(entry, "model_cls", None)
+    return [cls.__module__, cls.__qualname__] if cls is not None else [entry.module_name, entry.class_name]
 
 
 if __name__ == "__main__":
