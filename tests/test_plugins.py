@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from textwrap import dedent
 
@@ -749,3 +750,43 @@ def test_an_entry_point_that_leads_nowhere_is_told(tmp_path: Path) -> None:
     assert [(d.path, d.message) for d in audit(root).diagnostics] == [
         ("pyproject.toml", "entry point more: this folder has no module theirs.plugin")
     ]
+
+
+# -- executed as verify does -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def stand_in_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(FIXTURES / "stand_in"))
+
+
+@pytest.mark.usefixtures("stand_in_torch")
+@pytest.mark.parametrize("fixed", [False, True])
+def test_verify_confirms_the_verdicts(capsys: pytest.CaptureFixture[str], fixed: bool) -> None:
+    where = (PLUGINS / "by_table", "--vllm", vllm_of("0.33"), "--python", sys.executable, "--format", "json")
+    status, out, errors = main(capsys, "verify", *where, *(["--after-fix"] if fixed else []))
+    assert (status, errors) == (0, "")
+    result = json.loads(out)
+    assert result["tree"]["plugin"]["name"] == "by-table"
+    assert result["environment"]["failed_entry_points"] == {}
+    assert {m["outcome"] for m in result["models"]} == {"confirmed"}
+    assert result["served"] == SERVED["by_table"]
+    assert result["uncovered"] == []
+    assert [f["outcome"] for f in result["repairs"]] == (["confirmed"] * 2 if fixed else [])
+
+
+@pytest.mark.usefixtures("stand_in_torch")
+def test_verify_tells_of_an_entry_point_that_fails(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    registers = """
+        from vllm import ModelRegistry
+
+
+        def register():
+            raise RuntimeError("this vLLM is not supported")
+            ModelRegistry.register_model("One", "ours.models:One")
+    """
+    root = project(tmp_path, registers, models=MODEL)
+    where = (root, "--vllm", vllm_of("0.33"), "--python", sys.executable)
+    _, out, _ = main(capsys, "verify", *where)
+    assert "the entry point ours:register failed, so that it registered nothing: RuntimeError: this" in out
+    assert "architectures that cannot be imported there: One" in out
