@@ -15,7 +15,7 @@ from analyzer.gates import Consumers, Gate
 from analyzer.index import ClassInfo, Index, Target
 from analyzer.inner import Inner
 from analyzer.models import Model, ModelSet, Status, is_delegated
-from analyzer.registry import Registry
+from analyzer.registry import CALL, Registry
 from analyzer.usage import Usage
 
 
@@ -49,7 +49,7 @@ class Audit:
     def _is_judged(self, model: Model) -> bool:
         if self.checkout.plugin is None or self.is_ours(model.cls):
             return True
-        if any(entry.path for entry in model.entries):  # a class of vLLM's that the plugin registers
+        if any(entry.table == CALL for entry in model.entries):  # a class of vLLM's that the plugin registers
             return True
         return any(inner.cls is not None and self.is_ours(inner.cls) for inner in model.inner)
 

@@ -151,6 +151,8 @@ class Cache:
         self._own = self._store.results / self._name
         rest: object = [checkout.rel(root) for root in checkout.extra_model_roots]
         rest = (rest, checkout.contract_entries)
+        if checkout.layout != type(checkout.layout)():
+            rest = (rest, checkout.layout)
         if checkout.plugin is not None:  # its metadata is read when it is opened
             rest = (rest, checkout.version, checkout.plugin)
         self._key = f"{self._name} {_tool()} {FORMAT} {sys.version_info[0]}.{sys.version_info[1]} {rest}"

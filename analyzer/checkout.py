@@ -34,6 +34,27 @@ REGISTRY = PurePosixPath("model_executor/models/registry.py")
 MODEL_ROOTS = (PurePosixPath("model_executor/models"), PurePosixPath("models"))
 """Where model classes stand, relative to the package; 0.22 has the second, 0.20 does not."""
 
+
+@dataclass(frozen=True)
+class Layout:
+    """What a tree calls things: as vLLM does, or as a fork does.
+
+    Args:
+        package: the name of the package, as imports have it.
+        interfaces: the module that defines the contracts, relative to the package.
+        registries: further modules with tables of architectures, relative to the package.
+    """
+
+    package: str = PACKAGE
+    interfaces: PurePosixPath = INTERFACES
+    registries: tuple[PurePosixPath, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.package}/{self.interfaces}"
+
+
+AS_VLLM = Layout()
+
 _ASK = (
     "give the root of a vLLM clone, an unpacked wheel or sdist, a site-packages folder, "
     "or the vllm folder itself: vllm-contracts audit PATH"
@@ -59,6 +80,7 @@ class Checkout:
         extra_model_roots: folders of model classes beside those that vLLM has; see :meth:`with_model_roots`.
         contract_entries: what is known of contracts beside what comes with the rules; see :mod:`analyzer.handling`.
         plugin: what is judged instead of vLLM's own models; see :meth:`with_plugin`.
+        layout: what the tree calls things.
     """
 
     root: Path
@@ -67,18 +89,24 @@ class Checkout:
     extra_model_roots: tuple[Path, ...] = ()
     contract_entries: tuple[tuple[str, Handling], ...] = ()
     plugin: Plugin | None = None
+    layout: Layout = AS_VLLM
     _modules: dict[str, Path | None] = field(default_factory=dict, init=False, repr=False, compare=False)
     _listings: dict[Path, Listing] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def interfaces_path(self) -> Path:
         """The module that defines the contracts; it exists."""
-        return self.package / INTERFACES
+        return self.package / self.layout.interfaces
 
     @property
     def registry_path(self) -> Path:
-        """The module with the tables of architectures; it may be missing."""
+        """The module with vLLM's tables of architectures; it may be missing."""
         return self.package / REGISTRY
+
+    @property
+    def registry_paths(self) -> tuple[Path, ...]:
+        """That, and the modules with further tables; a later one counts."""
+        return (self.registry_path, *map(self.package.joinpath, self.layout.registries))
 
     @cached_property
     def packages(self) -> tuple[Package, ...]:
@@ -282,59 +310,63 @@ class Checkout:
         return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def open_checkout(path: Path) -> Checkout:
+def open_checkout(path: Path, layout: Layout = AS_VLLM) -> Checkout:
     """Find the ``vllm`` package of a folder.
 
     Args:
         path: a clone's root, an unpacked wheel or sdist (also the folder around the sdist's own), a
             site-packages folder, or the ``vllm`` folder itself.
+        layout: what the tree calls things.
 
     Raises:
         CheckoutError: if there is none, several, or one without the module that defines the contracts.
     """
     start = _absolute(path)
     try:
-        root = _find_root(start)
-        version = read_version(root)
+        root = _find_root(start, layout)
+        version = read_version(root, layout.package)
     except OSError as error:
         raise CheckoutError(f"{path}: cannot be read: {error.strerror}; {_ASK}") from None
-    return Checkout(root, root / PACKAGE, version)
+    package = root / layout.package
+    if lacking := next((name for name in layout.registries if not is_file(package / name)), None):
+        raise CheckoutError(f"{root}: no {layout.package}/{lacking}, which should have tables of architectures")
+    return Checkout(root, package, version, layout=layout)
 
 
-def _find_root(start: Path) -> Path:
+def _find_root(start: Path, layout: Layout) -> Path:
     if not start.is_dir():
         state = "a file; unpack it, then" if start.exists() else "no such folder;"
         raise CheckoutError(f"{start}: {state} {_ASK}")
-    candidates = (start, start.parent) if start.name == PACKAGE else (start,)
+    candidates = (start, start.parent) if start.name == layout.package else (start,)
     for root in candidates:
-        if (root / PACKAGE / INTERFACES).is_file():
+        if (root / str(layout)).is_file():
             return root
-    return _find_nested_root(start)
+    return _find_nested_root(start, layout)
 
 
-def _find_nested_root(start: Path) -> Path:
+def _find_nested_root(start: Path, layout: Layout) -> Path:
     """The folder of an unpacked sdist inside the folder where it was unpacked."""
-    found = start.glob(f"{PACKAGE}*/{PACKAGE}/{INTERFACES}")
-    roots = sorted(path.parents[len(INTERFACES.parts)] for path in found)
+    found = start.glob(f"{layout.package}*/{layout}")
+    roots = sorted(path.parents[len(layout.interfaces.parts)] for path in found)
     if not roots:
-        raise CheckoutError(_why_no_checkout(start))
+        raise CheckoutError(_why_no_checkout(start, layout))
     if len(roots) > 1:
         names = ", ".join(root.name for root in roots)
         raise CheckoutError(f"{start}: several checkouts ({names}); name one: vllm-contracts audit PATH")
     return roots[0]
 
 
-def _why_no_checkout(start: Path) -> str:
-    around = next((top for top in start.parents if is_file(top / PACKAGE / INTERFACES)), None)
+def _why_no_checkout(start: Path, layout: Layout) -> str:
+    around = next((top for top in start.parents if is_file(top / str(layout))), None)
     if around is not None:
         return f"{start}: a folder inside a checkout; name the checkout: vllm-contracts audit {around}"
-    wanted = f"{PACKAGE}/{INTERFACES}"
-    package = start if start.name == PACKAGE else start / PACKAGE
+    wanted = str(layout)
+    package = start if start.name == layout.package else start / layout.package
     if not is_file(package / "__init__.py"):
         return f"{start}: no vLLM here (looked for {wanted}); {_ASK}"
-    moved = [file for file in Listing(package).files if file.name == INTERFACES.name]
+    moved = [file for file in Listing(package).files if file.name == layout.interfaces.name]
     where = ", ".join(file.relative_to(package.parent).as_posix() for file in moved[:3])
-    elsewhere = f"; there is {where}, a layout that this tool does not know" if moved else ""
+    elsewhere = f"; there is {where}: name it as interfaces in the settings" if moved else ""
     return f"{start}: this vLLM has no {wanted}, which defines the contracts{elsewhere}"
 
 

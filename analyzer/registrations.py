@@ -15,7 +15,7 @@ from analyzer.facts import FunctionFacts, ModuleFacts
 from analyzer.index import ClassInfo, FunctionRef, Index, Missing, ValueRef
 from analyzer.literal import Environment, Given, Member, Place, Reader, Unknown, Values
 from analyzer.problems import Diagnostic
-from analyzer.registry import CALL, Entry, Registry, Use
+from analyzer.registry import CALL, Entry, Registry, use_of
 from analyzer.scan import files_with
 from analyzer.source import parse_outline, read_source
 
@@ -53,7 +53,7 @@ def add_registrations(registry: Registry, found: Registrations) -> None:
     before = {name: rows[-1].use for name, rows in registry.entries.items()}
     for entry in found.entries:
         rows = registry.entries.setdefault(entry.architecture, [])
-        use = before.get(entry.architecture) or _use(registry, entry)
+        use = before.get(entry.architecture) or use_of(registry.index, entry.module, entry.cls)
         rows.append(Entry(entry.architecture, entry.module, entry.cls, use, CALL, entry.line, entry.path))
 
 
@@ -145,7 +145,7 @@ class _Search:
             return False
         owner: object = callee.owner
         if isinstance(owner, ValueRef):
-            return owner.module == self.registry.module
+            return owner.module in self.registry.modules
         return isinstance(owner, Missing) and "ModelRegistry" in owner.reason
 
     def _register(self, key: tuple[str, int], architecture: object, cls: object) -> None:
@@ -181,34 +181,3 @@ def _why(value: object, otherwise: str) -> str:
 def _last(func: lower.Expr) -> object:
     """The last name of what is called."""
     return func[2] if func[0] == "attr" else func[1] if func[0] == "name" else None
-
-
-# -- what a class is for ---------------------------------------------------------------------------
-
-
-def _use(registry: Registry, entry: Entry) -> Use:
-    """What a class is for, by what it says itself: no table's name tells."""
-    classes = [t for t in registry.index.lookup(entry.module, entry.cls) if isinstance(t, ClassInfo)]
-    if not classes:
-        return "other"
-    cls = classes[-1]
-    if _reads_draft_config(cls):
-        return "draft"
-    if _says(cls, "is_pooling_model"):
-        return "pooling"
-    return "multimodal" if _says(cls, "supports_multimodal") else "text"
-
-
-def _reads_draft_config(cls: ClassInfo) -> bool:
-    """Whether a class is built from the drafter's configuration, as every draft head is and no target."""
-    made = (owner.facts.methods.get("__init__") for owner in cls.own_mro)
-    parts = (part for method in made if method is not None for part in lower.walk(method.whole_body or ()))
-    return any(part[0] == "attr" and part[2] == "draft_model_config" for part in parts)
-
-
-def _says(cls: ClassInfo, flag: str) -> bool:
-    """Whether a flag of vLLM's interfaces holds for a class."""
-    attributes: Iterable[object] = (
-        owner.facts.attributes[flag].value for owner in cls.own_mro if flag in owner.facts.attributes
-    )
-    return next((value == ("const", True) for value in attributes if value is not None), False)

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from analyzer.facts import ModuleFacts
 from analyzer.index import ClassInfo, Index, Missing
-from analyzer.lower import Expr
+from analyzer.lower import Expr, walk
 from analyzer.problems import Diagnostic
 
 Use = Literal["text", "multimodal", "pooling", "draft", "backend", "other"]
@@ -38,7 +39,7 @@ CALL = ""
 class Entry:
     """One architecture: the table it stands in, where, and the module and class that it names.
 
-    ``path`` is the file of a call that registers it; empty for one of the registry's tables.
+    ``path`` is the file that says so.
     """
 
     architecture: str
@@ -52,10 +53,10 @@ class Entry:
 
 @dataclass
 class Registry:
-    """All architectures of a checkout, and the classes behind them, resolved on demand."""
+    """All architectures of a checkout, and the classes behind them, resolved on demand; ``modules`` have its tables."""
 
     index: Index
-    module: str
+    modules: tuple[str, ...]
     entries: dict[str, list[Entry]] = field(default_factory=dict)
     unresolved: dict[str, str] = field(default_factory=dict)
     _classes: dict[str, tuple[ClassInfo, ...]] = field(default_factory=dict)
@@ -110,7 +111,7 @@ class Registry:
             return [Diagnostic(path, 0, "no table of architectures was found: no model is known as registered")]
         lost = ((self.entries[name][-1], reason) for name, reason in self.unresolved.items() if name in self.entries)
         return [
-            Diagnostic(entry.path or path, entry.line, f"{entry.architecture} cannot be resolved: {reason}")
+            Diagnostic(entry.path, entry.line, f"{entry.architecture} cannot be resolved: {reason}")
             for entry, reason in lost
         ]
 
@@ -135,31 +136,63 @@ def read_registry(index: Index) -> Registry:
     Args:
         index: the checkout's names.
     """
-    home = index.checkout.module_name(index.checkout.registry_path)
-    registry = Registry(index, home)
-    facts = index.module(home)
-    if facts is None:
-        return registry
-    package = facts.package
-    for table, bindings in facts.names.items():
-        for binding in bindings:
-            if binding.kind == "value" and isinstance(binding.target, tuple):
-                _read_table(registry, table, binding.target, binding.line, package)
+    homes = tuple(map(index.checkout.module_name, index.checkout.registry_paths))
+    registry = Registry(index, homes)
+    for number, home in enumerate(homes):
+        facts = index.module(home)
+        if facts is None:
+            continue
+        for table, bindings in facts.names.items():
+            for binding in bindings:
+                if binding.kind == "value" and isinstance(binding.target, tuple):
+                    _read_table(registry, table, binding.target, binding.line, facts, further=number > 0)
     return registry
 
 
-def _read_table(registry: Registry, table: str, value: Expr, line: int, package: str) -> None:
+def _read_table(registry: Registry, table: str, value: Expr, line: int, facts: ModuleFacts, *, further: bool) -> None:
     if value[0] != "dict" or any(word in table for word in _ARCHIVE):
         return
-    use: Use = next((use for word, use in _USES if word in table), "other")
+    named: Use | None = next((use for word, use in _USES if word in table), None)
     for key, target in value[1]:
         row = _row(key, target)
         if row is None:
             continue
         architecture, module, cls = row
-        absolute = module if "." in module else f"{package}.{module}"
+        absolute = module if "." in module else f"{facts.package}.{module}"
         rows = registry.entries.setdefault(architecture, [])
-        rows.append(Entry(architecture, absolute, cls, use, table, line))
+        use = named or (use_of(registry.index, absolute, cls) if further else "other")
+        rows.append(Entry(architecture, absolute, cls, use, table, line, facts.path))
+
+
+def use_of(index: Index, module: str, name: str) -> Use:
+    """What a class is for, by what it says itself, where no table's name tells.
+
+    Args:
+        index: the checkout's names.
+        module, name: of the class.
+    """
+    classes = [t for t in index.lookup(module, name) if isinstance(t, ClassInfo)]
+    if not classes:
+        return "other"
+    cls = classes[-1]
+    if _reads_draft_config(cls):
+        return "draft"
+    if _says(cls, "is_pooling_model"):
+        return "pooling"
+    return "multimodal" if _says(cls, "supports_multimodal") else "text"
+
+
+def _reads_draft_config(cls: ClassInfo) -> bool:
+    """Whether a class is built from the drafter's configuration, as every draft head is and no target."""
+    made = (owner.facts.methods.get("__init__") for owner in cls.own_mro)
+    parts = (part for method in made if method is not None for part in walk(method.whole_body or ()))
+    return any(part[0] == "attr" and part[2] == "draft_model_config" for part in parts)
+
+
+def _says(cls: ClassInfo, flag: str) -> bool:
+    """Whether a flag of vLLM's interfaces holds for a class."""
+    said = (owner.facts.attributes[flag].value for owner in cls.own_mro if flag in owner.facts.attributes)
+    return next((value == ("const", True) for value in said if value is not None), False)
 
 
 def _row(key: Expr | None, target: Expr) -> tuple[str, str, str] | None:

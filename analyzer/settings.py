@@ -69,6 +69,9 @@ class Settings:
         require_reason: whether a suppression without a reason is a finding.
         contract: how contracts of a fork are handed on, or those of vLLM otherwise than the rules' own table says.
         vllm: for a package outside vLLM, the tree that it is held against: a folder, a release, or ``installed``.
+        package: what vLLM's package is called in a fork.
+        interfaces: the module that defines the contracts, relative to the checkout's root.
+        registries: modules with further tables of architectures, relative to the checkout's root.
         file: the file that was read.
         origins: where each value comes from, by the name of its key: ``default``, ``file:line``, ``command line``.
     """
@@ -84,6 +87,9 @@ class Settings:
     require_reason: bool = False
     contract: tuple[tuple[str, Handling], ...] = ()
     vllm: str | None = None
+    package: str | None = None
+    interfaces: str | None = None
+    registries: tuple[str, ...] = ()
     file: Path | None = None
     origins: Mapping[str, str] = field(default_factory=dict)
 
@@ -239,8 +245,10 @@ class _Reader:
             return codes
         if key == "per-path-ignores":
             return self._per_path(place, value)
-        if key in ("contracts", "model-roots"):
+        if key in ("contracts", "model-roots", "registries"):
             return self._strings(place, value)
+        if key in ("package", "interfaces"):
+            return self._typed(place, value, str)
         if key == "fail-on":
             return self._fail_on(place, value)
         if key == "require-reason":

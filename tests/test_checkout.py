@@ -159,7 +159,7 @@ def test_another_layout(tree: Path, below: str) -> None:
     assert message_for(tree / below) == start
     make_files(tree, "vllm/models/interfaces.py")
     assert message_for(tree / below) == (
-        f"{start}; there is vllm/models/interfaces.py, a layout that this tool does not know"
+        f"{start}; there is vllm/models/interfaces.py: name it as interfaces in the settings"
     )
 
 

@@ -96,7 +96,7 @@ def audit(
     PATH is a vLLM tree; without it (and without --release) the vLLM that is installed for this Python is
     audited. Nothing of it is imported or run.
     """
-    if sum(given is not None for given in (path, release, python)) > 1:
+    if sum(word is not None for word in (path, release, python if given.vllm is None else None)) > 1:
         raise click.UsageError("give one of PATH, --release and --python")
     wanted = settle(forms, target)
     if detail == "statistics" and all(one.form != "text" for one in wanted):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from analyzer.commands import output
-from analyzer.commands.options import Given, vllm_option
+from analyzer.commands.options import Given, naming
 from analyzer.commands.said import say_of_tool
 from analyzer.commands.selection import find_code
 from analyzer.commands.tree import Tree, cache_options, failing_in_one_line
@@ -48,7 +48,7 @@ ALL = ""
     help="Explain a contract as the tree has it, or list the tree's contracts.",
 )
 @click.option("--release", metavar="X.Y.Z", help="With --contract: of a published release.")
-@vllm_option
+@naming
 @click.option("--since", metavar="OLD", help="With --contract NAME: what changed since an older tree or release.")
 @click.option(
     "--format",
@@ -64,6 +64,7 @@ def explain(
     contract: str | None,
     release: str | None,
     vllm: str | None,
+    package: str | None,
     since: str | None,
     form: str,
     cache_dir: Path | None,
@@ -79,8 +80,8 @@ def explain(
     if contract is None:
         if release is not None or since is not None:
             raise click.UsageError("--release and --since go with --contract")
-        if vllm is not None:
-            raise click.UsageError("--vllm goes with --contract")
+        if vllm is not None or package is not None:
+            raise click.UsageError("--vllm and --package go with --contract")
         code = find_code(what) if what is not None else None
         make = partial(_rules, code, form)
         output.write_out(say_of_tool(("explain", code, form), make, no_cache=no_cache, cache_dir=cache_dir))
@@ -95,7 +96,7 @@ def explain(
     from analyzer.commands.judging import tree_with_settings
 
     with failing_in_one_line():
-        given = Given(vllm=vllm, cache_dir=cache_dir)
+        given = Given(vllm=vllm, package=package, cache_dir=cache_dir)
         if what is not None:
             tree, _ = named_tree(what, "PATH", given, no_cache=no_cache)
         else:

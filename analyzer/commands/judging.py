@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from analyzer.commands.failure import Failure
-from analyzer.commands.options import Given, settings_for, with_model_roots
+from analyzer.commands.options import Given, layout_of, settings_for, with_model_roots
 from analyzer.commands.selection import rule_names
 from analyzer.commands.tree import Tree, open_named, open_tree, tree_of
 from analyzer.problems import InputError
@@ -43,27 +43,40 @@ def tree_with_settings(
 
 
 def _opened(path: Path | None, release: str | None, python: Path | None, given: Given) -> tuple[Checkout, Settings]:
-    from analyzer.checkout import CheckoutError
-
     if given.vllm is not None and release is not None:
         raise click.UsageError("give one of --vllm and --release")
     if path is not None and given.vllm is None:
-        try:
-            checkout = open_tree(path)
-        except CheckoutError:
-            settings = settings_for(path, given) if path.is_dir() else None
-            if settings is None or settings.vllm is None:
-                raise
-        else:
-            settings = settings_for(checkout.root, given)
-            return with_model_roots(checkout, settings), settings
-    else:
-        settings = settings_for(path or Path.cwd(), given)
-    if settings.vllm is None or release is not None or (path is None and python is not None and given.vllm is None):
-        checkout = open_tree(None, release, python, settings.cache_dir)
+        return _of_folder(path, given)
+    settings = settings_for(path or Path.cwd(), given)
+    if settings.vllm is None or release is not None or (python is not None and given.vllm is None):
+        checkout = open_tree(None, release, python, settings.cache_dir, layout_of(settings))
         return with_model_roots(checkout, settings), settings
     folder = path or (settings.file.parent if settings.file is not None and given.vllm is None else Path.cwd())
     return _plugin(folder, settings, python), settings
+
+
+def _of_folder(path: Path, given: Given) -> tuple[Checkout, Settings]:
+    """A vLLM tree, or what the settings of the folder say that it is: a fork with other names, or a plugin."""
+    from analyzer.checkout import CheckoutError
+    from analyzer.settings import Settings
+
+    if given.package is None:
+        try:
+            checkout = open_tree(path)
+        except CheckoutError:
+            settings = settings_for(path, given) if path.is_dir() else Settings()
+            if settings.vllm is None and settings.package is None and settings.interfaces is None:
+                raise
+        else:
+            settings = settings_for(checkout.root, given)
+            if layout_of(settings) != checkout.layout:
+                checkout = open_tree(checkout.root, layout=layout_of(settings))
+            return with_model_roots(checkout, settings), settings
+    else:
+        settings = settings_for(path, given)
+    if settings.vllm is not None:
+        return _plugin(path, settings, None), settings
+    return with_model_roots(open_tree(path, layout=layout_of(settings)), settings), settings
 
 
 def _plugin(folder: Path, settings: Settings, python: Path | None) -> Checkout:
@@ -73,7 +86,7 @@ def _plugin(folder: Path, settings: Settings, python: Path | None) -> Checkout:
     assert settings.vllm is not None
     origin = settings.origin("vllm")
     try:
-        vllm = open_named(settings.vllm, settings.cache_dir, python)
+        vllm = open_named(settings.vllm, settings.cache_dir, python, layout_of(settings))
     except InputError as error:
         raise Failure(f"{'--vllm' if origin == COMMAND_LINE else origin}: {error}") from error
     return open_plugin(folder, with_model_roots(vllm, settings))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from analyzer.commands.concerning import inside, only_about
 from analyzer.commands.failure import Failure
-from analyzer.commands.options import Given, settings_for
+from analyzer.commands.options import Given, layout_of, settings_for
 from analyzer.commands.tree import Tree
 
 if TYPE_CHECKING:
@@ -47,6 +47,10 @@ def tree_around(file: Path, given: Given) -> Path | None:
     settings = settings_for(file.absolute().parent, given)
     if settings.vllm is not None and settings.file is not None:
         return settings.file.parent
+    layout = layout_of(settings)
+    for folder in file.absolute().parents:
+        if is_file(folder / str(layout)):
+            return folder
     raise Failure(f"{file}: in no vLLM tree; name one: vllm-contracts audit PATH --stdin-filename {file}")
 
 

@@ -15,7 +15,7 @@ import click
 from analyzer.commands import output
 from analyzer.commands.failure import CLEAN, FINDINGS, Failure
 from analyzer.commands.judging import tree_with_settings
-from analyzer.commands.options import Given, vllm_option
+from analyzer.commands.options import Given, naming
 from analyzer.commands.progress import counting, working
 from analyzer.commands.tree import failing_in_one_line
 from analyzer.nearest import did_you_mean
@@ -46,7 +46,7 @@ Exit codes:
 @click.command(epilog=EXAMPLES, short_help="Confirm the audit's verdicts by execution, without weights.")
 @click.argument("path", required=False, type=click.Path(path_type=Path))
 @click.option("--release", metavar="X.Y.Z", help="The sources of a published release, fetched with pip and kept.")
-@vllm_option
+@naming
 @click.option(
     "--python",
     metavar="PATH",
@@ -83,6 +83,7 @@ def verify(
     path: Path | None,
     release: str | None,
     vllm: str | None,
+    package: str | None,
     python: Path | None,
     after_fix: bool,
     unsafe_fixes: bool,
@@ -107,11 +108,8 @@ def verify(
     from analyzer.verify.process import Limits
 
     limits = Limits(seconds=time_limit, start=max(300.0, time_limit), batch=batch)
-    with (
-        failing_in_one_line(),
-        _failing_to_execute(),
-        _tree(path, release, vllm, python, after_fix, unsafe_fixes) as tree,
-    ):
+    opened = _tree(path, release, Given(vllm=vllm, package=package), python, after_fix, unsafe_fixes)
+    with failing_in_one_line(), _failing_to_execute(), opened as tree:
         checkout, sources, repairs = tree
         result = _verified(checkout, sources, repairs, python, classes, limits, stand_in=not no_stand_ins)
     text = _render(result, form)
@@ -137,11 +135,10 @@ Tree = tuple["Checkout", "Checkout", "list[Repair]"]
 
 @contextmanager
 def _tree(
-    path: Path | None, release: str | None, vllm: str | None, python: Path | None, after_fix: bool, unsafe: bool
+    path: Path | None, release: str | None, given: Given, python: Path | None, after_fix: bool, unsafe: bool
 ) -> Iterator[Tree]:
     """The tree that is meant, the tree to execute (a fixed copy of it, or itself), and what was repaired."""
     named = path is not None or release is not None
-    given = Given(vllm=vllm)
     checkout = tree_with_settings(path, release, None if named else python, given, no_cache=True)[0].checkout
     if not after_fix:
         yield checkout, checkout, []

@@ -452,6 +452,9 @@ def test_config_tells_what_is_in_force_and_where_it_comes_from(
         "require-reason": ("false", "default"),
         "contract": ("{}", "default"),
         "vllm": ("(none)", "default"),
+        "package": ("(none)", "default"),
+        "interfaces": ("(none)", "default"),
+        "registries": ("[]", "default"),
     }
 
 
