@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -74,6 +75,20 @@ def test_a_renamed_package_is_repaired(capsys: pytest.CaptureFixture[str], tmp_p
     for file in (original / "vllm").rglob("*.py"):
         theirs = (fork / NAME / file.relative_to(original / "vllm")).read_text()
         assert BACK.sub("vllm", theirs) == file.read_text()
+
+
+def test_a_renamed_package_is_verified(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(FIXTURES / "stand_in"))
+    fork = renamed(tree_with_faults("0.33", tmp_path / "original"), tmp_path / "fork")
+    where = (fork, "--package", NAME, "--python", sys.executable, "--format", "json")
+    status, out, errors = main(capsys, "verify", *where)
+    assert (status, errors) == (0, "")
+    result = json.loads(out)
+    assert result["environment"]["vllm"] == str(fork / NAME)
+    outcomes = [m["outcome"] for m in result["models"]]
+    assert outcomes.count("confirmed") > 0.9 * len(outcomes) > 10
 
 
 def test_the_contracts_may_stand_elsewhere(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -26,21 +26,22 @@ else:  # siblings of this file, which Python puts first on the path
     import stand_ins
 
 Record = dict[str, Any]
-PACKAGE = "vllm"
 
 
 class Compiled:
     """Finds compiled parts of vLLM in another folder than its sources: those of a build that is installed.
 
     Args:
+        package: what it is called.
         folders: ``vllm`` folders to look into, once all other finders have found nothing.
     """
 
-    def __init__(self, folders: list[str]) -> None:
+    def __init__(self, package: str, folders: list[str]) -> None:
+        self.package = package
         self.folders = [Path(folder) for folder in folders]
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> Any:
-        if not name.startswith(f"{PACKAGE}."):
+        if not name.startswith(f"{self.package}."):
             return None
         *parents, last = name.split(".")[1:]
         for folder in self.folders:
@@ -63,7 +64,7 @@ def main(plan_path: str) -> None:
         answers.write(json.dumps(event) + "\n")
         answers.flush()
 
-    compiled = [*plan["compiled"], *_installed()]
+    compiled = [*plan["compiled"], *_installed(package_of(plan))]
     sys.path[:0] = [folder for folder in (*plan["beside"], plan["root"]) if folder]
     known = stand_ins.StandIns(plan["model_folders"], plan["stand_ins"])
     worker = Worker(plan, known)
@@ -90,10 +91,15 @@ def _take_stdout() -> TextIO:
     return answers
 
 
-def _installed() -> list[str]:
+def package_of(plan: Record) -> str:
+    """What vLLM's package is called."""
+    return str(plan["interfaces"]).partition(".")[0]
+
+
+def _installed(package: str) -> list[str]:
     """The ``vllm`` folder that is installed, which sources before it on the path hide."""
     try:
-        spec = importlib.util.find_spec(PACKAGE)
+        spec = importlib.util.find_spec(package)
     except (ImportError, ValueError):
         return []
     return [str(Path(spec.origin).parent)] if spec is not None and spec.origin else []
@@ -102,7 +108,8 @@ def _installed() -> list[str]:
 def _prepare(plan: Record, compiled: list[str]) -> None:
     """Before vLLM is imported: let it know what it is, and where its compiled parts are."""
     torch = importlib.import_module("torch")
-    sys.meta_path.append(Compiled(compiled))
+    package = package_of(plan)
+    sys.meta_path.append(Compiled(package, compiled))
     accelerators = [getattr(torch, name, None) for name in ("cuda", "xpu")]
     if any(a is not None and a.is_available() for a in accelerators):
         return
@@ -110,7 +117,7 @@ def _prepare(plan: Record, compiled: list[str]) -> None:
 
     def version(distribution_name: str) -> str:
         """vLLM picks its CPU platform by its version; sources that are not installed have none."""
-        if distribution_name != PACKAGE:
+        if distribution_name != package:
             return real(distribution_name)
         try:
             found = real(distribution_name)
@@ -157,7 +164,7 @@ class Worker:
         told = {
             "python": sys.version.split()[0],
             "torch": getattr(sys.modules["torch"], "__version__", "stand-in"),
-            "vllm": str(Path(str(sys.modules[PACKAGE].__file__)).parent),
+            "vllm": str(Path(str(sys.modules[package_of(self.plan)].__file__)).parent),
             "architectures": sorted(self.registry),
         }
         return {**told, **self._plugin(lazy)} if self.plan["entry_points"] else told
