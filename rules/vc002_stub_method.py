@@ -363,7 +363,7 @@ class StubMethod(Rule):
         """A member that the Protocol only announces, so that there is nothing where nobody sets it."""
         lacking = [
             m
-            for m in audit.models
+            for m in audit.judged
             if not m.becomes
             and m.role not in ("draft", "pooling")
             and contract.declared_by(m.cls)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import re
+import shutil
+import tempfile
+from functools import cache
 from pathlib import Path
 from textwrap import dedent
 
 from analyzer.settings import OWN_FILE
 from rules._rule import Case
-from tests.fixture_trees import FIXTURES, GENERATIONS, Tree, file_name
+from tests.fixture_trees import FIXTURES, GENERATIONS, Tree, copy_tree, file_name
 
 PACKAGE = "our_models"
 PROJECT = f"""\
@@ -75,9 +79,15 @@ def plugin_of(case: Case, folder: Path, form: str, *, src: bool = False) -> Tree
     return Tree(folder, case.generation, f"{'src/' if src else ''}{PACKAGE}/{stem}.py", vllm_of(case.generation))
 
 
+@cache
 def vllm_of(generation: str) -> Path:
-    """The tree that a plugin is held against."""
-    return FIXTURES / GENERATIONS[generation]
+    """The tree that a plugin is held against: a folder of the fixtures, or what several of them make together."""
+    folders = GENERATIONS[generation]
+    if len(folders) == 1:
+        return FIXTURES / folders[0]
+    made = Path(tempfile.mkdtemp(prefix="vllm-contracts-"))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return copy_tree(generation, made / "tree")
 
 
 def outside(source: str) -> str:

@@ -89,7 +89,7 @@ def test_a_repair_does_what_it_does_inside(name: str, plugins: Plugins) -> None:
         assert name not in plugins.after
         return
     ran = plugins.after[name]
-    left = {(f.code, f.cls) for f in ran.tree.report.findings}
-    assert not left & {(f.code, f.cls) for f in fixable}
+    left = {(f.code, f.contract, f.cls) for f in ran.tree.report.findings}
+    assert not left & {(f.code, f.contract, f.cls) for f in fixable}
     for finding in fixable:
         judge_repair(finding, ran)
