@@ -65,9 +65,14 @@ def named(report: Report, name: str) -> Asked:
     serving = [m for m in report.models if name in m.architectures]
     found = serving or [m for m in report.models if name in (m.cls, m.name)]
     if not found:
-        raise InputError(f"this release has no architecture or class {name}{_nearest(report, [name])}")
+        raise InputError(f"{_whose(report)} has no architecture or class {name}{_nearest(report, [name])}")
     made = {key for model in found for key in model.becomes}
     return Asked(tuple(m for m in report.models if m.cls in made) or tuple(found))
+
+
+def _whose(report: Report) -> str:
+    plugin = report.checkout.plugin
+    return "this release" if plugin is None else f"{plugin.name}, whose own models are looked at,"
 
 
 def _nearest(report: Report, names: Sequence[str]) -> str:
@@ -149,7 +154,7 @@ def _architecture(report: Report, checkpoint: Checkpoint) -> str:
         raise InputError(f"{checkpoint.path}: names no architecture{shown}{_nearest(report, [kind])}")
     own = "; it brings code of its own (auto_map), which vLLM would run through its Transformers backend"
     raise InputError(
-        f"{checkpoint.path}: this release has no architecture {' or '.join(named)}{_nearest(report, named)}"
+        f"{checkpoint.path}: {_whose(report)} has no architecture {' or '.join(named)}{_nearest(report, named)}"
         f"{own if checkpoint.runs_own_code else ''}"
     )
 

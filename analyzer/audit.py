@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from analyzer import members
 from analyzer.checkout import Checkout
 from analyzer.contracts import Contract
 from analyzer.facts import FunctionFacts
-from analyzer.findings import Diagnostic, GateUse, Position
+from analyzer.findings import Diagnostic, Finding, Fix, GateUse, Position
 from analyzer.gates import Consumers, Gate
 from analyzer.index import ClassInfo, Index, Target
 from analyzer.inner import Inner
 from analyzer.models import Model, ModelSet, Status, is_delegated
-from analyzer.registry import Registry
+from analyzer.registry import CALL, Registry
 from analyzer.usage import Usage
 
 
@@ -41,10 +41,26 @@ class Audit:
         """All models, in a fixed order."""
         return sorted(self.model_set.models.values(), key=lambda m: (m.cls.path, m.cls.line, m.cls.key))
 
+    @cached_property
+    def judged(self) -> list[Model]:
+        """The models that findings can be on: all, or a plugin's and those that are built around one of its classes."""
+        return [model for model in self.models if self._is_judged(model)]
+
+    def _is_judged(self, model: Model) -> bool:
+        if self.checkout.plugin is None or self.is_ours(model.cls):
+            return True
+        if any(entry.table == CALL for entry in model.entries):  # a class of vLLM's that the plugin registers
+            return True
+        return any(inner.cls is not None and self.is_ours(inner.cls) for inner in model.inner)
+
+    def is_ours(self, cls: ClassInfo) -> bool:
+        """Whether a class is of what is audited: any class, or one of the plugin's."""
+        return self.checkout.is_judged(cls.path)
+
     @property
     def serving(self) -> Iterator[Model]:
-        """Models that generate for a user."""
-        return (m for m in self.models if m.serves)
+        """Models that generate for a user, of those that are judged."""
+        return (m for m in self.judged if m.serves)
 
     @cached_property
     def delegated(self) -> list[Contract]:
@@ -97,7 +113,7 @@ class Audit:
 
     def is_inside(self, path: str, line: int, method: str) -> bool:
         """Whether a line stands inside a method or function of a name."""
-        facts = self.index.module(self.checkout.module_name(self.checkout.root / path))
+        facts = self.index.module(self.checkout.module_name(self.checkout.path(path)))
         if facts is None:
             return False
         functions = [f for cls in facts.classes for f in cls.methods.values()]
@@ -119,6 +135,23 @@ class Audit:
                         found += [(name, target) for target in targets[-1:]]
         return found
 
+    # -- findings ----------------------------------------------------------------------------------
+
+    def judged_findings(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Those of what is audited: beside a plugin, none that vLLM has without it, and no repairs of vLLM's files."""
+        if self.checkout.plugin is None:
+            return list(findings)
+        return [self._repaired_here(finding) for finding in findings if self._concerns_us(finding)]
+
+    def _concerns_us(self, finding: Finding) -> bool:
+        stands_on = (link.path for link in finding.chain if link.link != "gate" and link.path)
+        return any(map(self.checkout.is_judged, (finding.at.path, *stands_on)))
+
+    def _repaired_here(self, finding: Finding) -> Finding:
+        if all(self.checkout.is_judged(edit.path) for edit in finding.fix.edits):
+            return finding
+        return replace(finding, fix=Fix("none", f"the repair would be in vLLM itself: {finding.fix.summary}"))
+
     # -- classes -----------------------------------------------------------------------------------
 
     def position(self, cls: ClassInfo) -> Position:
@@ -135,6 +168,15 @@ class Audit:
 
     def owner(self, model: Model) -> ClassInfo:
         """The class of the linearisation whose body builds the inner model; the model's own where none does."""
+        return self.at_home(self._builder(model), model)
+
+    def at_home(self, owner: ClassInfo, model: Model) -> ClassInfo:
+        """The class to name for a fault: of vLLM's classes, the plugin's first heir among a model's bases."""
+        if self.is_ours(owner):
+            return owner
+        return next((c for c in reversed(model.cls.own_mro) if self.is_ours(c) and c.derives_from(owner)), owner)
+
+    def _builder(self, model: Model) -> ClassInfo:
         site = next((i.site for i in model.inner if i.site is not None), None)
         if site is not None:
             for cls in model.cls.own_mro:
@@ -180,7 +222,8 @@ class Audit:
         """
         groups: dict[ClassInfo, list[Model]] = {}
         for model in models:
-            groups.setdefault((owner_of or self.owner)(model), []).append(model)
+            owner = (owner_of or self.owner)(model)
+            groups.setdefault(self.at_home(owner, model), []).append(model)
         for owner, group in groups.items():
             group.sort(key=lambda m: (m.cls is not owner, m.cls.path, m.cls.line))
             yield owner, group

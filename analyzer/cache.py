@@ -1,9 +1,10 @@
 """Results of earlier runs, kept by what the tree holds.
 
-A tree's *state* is a digest of every Python file of the package, of its place on disk, and of the tool and the
-Python that read it; results are files named by that digest.  To find the state again without reading the tree, the
-size and the times of every file and folder are kept too, as git's index does: a file whose status is the same is
-not read, one that changed within the clock's grain of the last look is read all the same.
+A tree's *state* is a digest of every Python file of the package (of a plugin's packages too, where one is audited),
+of its place on disk, and of the tool and the Python that read it; results are files named by that digest.  To find
+the state again without reading the tree, the size and the times of every file and folder are kept too, as git's index
+does: a file whose status is the same is not read, one that changed within the clock's grain of the last look is read
+all the same.
 
 Nothing here can make a run fail.  What cannot be read counts as absent, what cannot be written is said once.
 """
@@ -48,7 +49,7 @@ class State:
 
     Args:
         digest: of all of it.
-        files: the digest of each Python file of the package, by its path relative to the root.
+        files: the digest of each Python file of the packages, by its name in reports.
     """
 
     digest: str
@@ -143,12 +144,18 @@ class Cache:
     def __init__(self, folder: Path, checkout: Checkout, warn: Callable[[str], None]) -> None:
         self.checkout, self._store = checkout, Store(folder, warn)
         place = os.path.realpath(checkout.root)
+        if checkout.plugin is not None:
+            place += f"\n{os.path.realpath(checkout.package.parent)}"
         self._name = hashlib.blake2b(os.fsencode(place), digest_size=12).hexdigest()
-        self._root = os.fspath(checkout.root)
+        self._place = _placing(checkout)
         self._own = self._store.results / self._name
-        roots = [checkout.rel(root) for root in checkout.extra_model_roots]
-        known = f"{roots} {checkout.contract_entries}"
-        self._key = f"{self._name} {_tool()} {FORMAT} {sys.version_info[0]}.{sys.version_info[1]} {known}"
+        rest: object = [checkout.rel(root) for root in checkout.extra_model_roots]
+        rest = (rest, checkout.contract_entries)
+        if checkout.layout != type(checkout.layout)():
+            rest = (rest, checkout.layout)
+        if checkout.plugin is not None:  # its metadata is read when it is opened
+            rest = (rest, checkout.version, checkout.plugin)
+        self._key = f"{self._name} {_tool()} {FORMAT} {sys.version_info[0]}.{sys.version_info[1]} {rest}"
 
     # -- the state of the tree -----------------------------------------------------------------
 
@@ -160,11 +167,12 @@ class Cache:
         files: dict[str, str] = {}
         statuses: dict[str, Status] = {}
         for rel in listed:
-            status = _status(f"{self._root}/{rel}")
+            path = self._place(rel)
+            status = _status(path)
             before = known.files.get(rel)
             same = before is not None and status is not None and tuple(before[:3]) == status
             statuses[rel] = status or (-1, -1, -1)
-            files[rel] = before[3] if same and before is not None else _content(f"{self._root}/{rel}")
+            files[rel] = before[3] if same and before is not None else _content(path)
         digest = hashlib.blake2b(self._key.encode(), digest_size=16)
         for problem in self.checkout.walk_diagnostics:
             digest.update(repr(problem).encode("utf-8", "surrogateescape"))
@@ -179,17 +187,17 @@ class Cache:
 
     def unchanged(self, state: State) -> bool:
         """Whether no file changed while the tree was analysed."""
-        return all((_status(f"{self._root}/{rel}") or (-1, -1, -1)) == was for rel, was in state.statuses.items())
+        return all((_status(self._place(rel)) or (-1, -1, -1)) == was for rel, was in state.statuses.items())
 
     def _listing(self, known: _Known) -> tuple[dict[str, int], list[str]]:
         """Folders with their times, and Python files; listed anew only where a folder changed."""
-        if known.folders and all(_changed_at(f"{self._root}/{rel}") == at for rel, at in known.folders.items()):
+        if known.folders and all(_changed_at(self._place(rel)) == at for rel, at in known.folders.items()):
             return known.folders, list(known.files)
         files = [self.checkout.rel(path) for path in self.checkout.python_files()]
         if self.checkout.walk_diagnostics:  # what could not be listed can mend without any folder's changing
             return {}, files
         names = [self.checkout.rel(folder) for folder in self.checkout.folders()]
-        return {rel: _changed_at(f"{self._root}/{rel}") for rel in names}, files
+        return {rel: _changed_at(self._place(rel)) for rel in names}, files
 
     def _known_files(self) -> _Known:
         data = self._store.read(self._own / "files.json")
@@ -248,11 +256,19 @@ class Cache:
 
     def _holds(self, rel: str, words: Iterable[bytes]) -> bool:
         """Whether a file holds any of some words; one that cannot be read may."""
-        data = self._store.read(self.checkout.root / rel)
+        data = self._store.read(self.checkout.path(rel))
         return data is None or any(word in data for word in words)
 
     def _path(self, state: State, product: str) -> Path:
         return self._own / f"{state.digest}-{product}"
+
+
+def _placing(checkout: Checkout) -> Callable[[str], str]:
+    """Where the file of a name in reports is: :meth:`Checkout.path` on plain strings, for thousands of them."""
+    root, vllm, shown = os.fspath(checkout.root), os.fspath(checkout.package.parent), checkout.packages[0].shown
+    if not shown:
+        return lambda rel: f"{root}/{rel}"
+    return lambda rel: f"{vllm}/{rel[len(shown) :]}" if rel.startswith(shown) else f"{root}/{rel}"
 
 
 @dataclass

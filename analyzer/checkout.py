@@ -1,21 +1,30 @@
-"""Open a checkout: find the ``vllm`` package in a folder, name its files, read its version.
+"""Open a checkout: find the ``vllm`` package in a folder, name its files, find its modules.
+
+A package outside vLLM that is audited with it joins the checkout as further packages: imports find both, names in
+reports are relative to the plugin's folder, and those of vLLM's own files begin with
+:data:`analyzer.packages.VLLM`.
 
 Nothing of the checkout is imported or executed.
 """
 
 from __future__ import annotations
 
-import ast
 import os
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from analyzer.handling import NOTHING, Handling, shipped
+from analyzer.packages import VLLM, Package, Plugin
 from analyzer.problems import Diagnostic, InputError
-from analyzer.source import Listing, Source, is_file, parse, read_source
+from analyzer.source import Listing, is_file
+from analyzer.version import read_version
+
+if TYPE_CHECKING:
+    from analyzer.records import TreeRecord
 
 PACKAGE = "vllm"
 INTERFACES = PurePosixPath("model_executor/models/interfaces.py")
@@ -25,16 +34,31 @@ REGISTRY = PurePosixPath("model_executor/models/registry.py")
 MODEL_ROOTS = (PurePosixPath("model_executor/models"), PurePosixPath("models"))
 """Where model classes stand, relative to the package; 0.22 has the second, 0.20 does not."""
 
-GIT_TIMEOUT = 10.0
-"""Seconds after which ``git describe`` is given up."""
+
+@dataclass(frozen=True)
+class Layout:
+    """What a tree calls things: as vLLM does, or as a fork does.
+
+    Args:
+        package: the name of the package, as imports have it.
+        interfaces: the module that defines the contracts, relative to the package.
+        registries: further modules with tables of architectures, relative to the package.
+    """
+
+    package: str = PACKAGE
+    interfaces: PurePosixPath = INTERFACES
+    registries: tuple[PurePosixPath, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.package}/{self.interfaces}"
+
+
+AS_VLLM = Layout()
 
 _ASK = (
     "give the root of a vLLM clone, an unpacked wheel or sdist, a site-packages folder, "
     "or the vllm folder itself: vllm-contracts audit PATH"
 )
-_PLACES_OF_GIT = {"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"}
-_SDIST_NAME = re.compile(r"vllm[-_](\d[0-9A-Za-z.+!]*)")
-_DESCRIBED = re.compile(r"v?(\d[0-9A-Za-z.]*)-(\d+)-g([0-9a-f]+)")
 
 
 class CheckoutError(InputError):
@@ -43,18 +67,20 @@ class CheckoutError(InputError):
 
 @dataclass(frozen=True)
 class Checkout:
-    """A tree that holds the ``vllm`` package.
+    """A tree that holds the ``vllm`` package, and a plugin outside of it where one is audited.
 
     What is found on disk is remembered: open the checkout again after files were added or removed.
 
     Args:
-        root: the folder that holds the package: a clone's root, an unpacked wheel, site-packages.
-            Absolute, symbolic links kept.
-        package: the ``vllm`` folder in it.
+        root: what names in reports are relative to: the folder that holds the package (a clone's root, an unpacked
+            wheel, site-packages), or the plugin's.  Absolute, symbolic links kept.
+        package: the ``vllm`` folder.
         version: as the tree tells it, for instance ``0.33.0``, or ``0.33.0+12.g1a2b3c4`` for a clone twelve
             commits after that tag; None if the tree does not tell.
         extra_model_roots: folders of model classes beside those that vLLM has; see :meth:`with_model_roots`.
         contract_entries: what is known of contracts beside what comes with the rules; see :mod:`analyzer.handling`.
+        plugin: what is judged instead of vLLM's own models; see :meth:`with_plugin`.
+        layout: what the tree calls things.
     """
 
     root: Path
@@ -62,24 +88,66 @@ class Checkout:
     version: str | None
     extra_model_roots: tuple[Path, ...] = ()
     contract_entries: tuple[tuple[str, Handling], ...] = ()
+    plugin: Plugin | None = None
+    layout: Layout = AS_VLLM
     _modules: dict[str, Path | None] = field(default_factory=dict, init=False, repr=False, compare=False)
     _listings: dict[Path, Listing] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def interfaces_path(self) -> Path:
         """The module that defines the contracts; it exists."""
-        return self.package / INTERFACES
+        return self.package / self.layout.interfaces
 
     @property
     def registry_path(self) -> Path:
-        """The module with the tables of architectures; it may be missing."""
+        """The module with vLLM's tables of architectures; it may be missing."""
         return self.package / REGISTRY
 
     @property
+    def registry_paths(self) -> tuple[Path, ...]:
+        """That, and the modules with further tables; a later one counts."""
+        return (self.registry_path, *map(self.package.joinpath, self.layout.registries))
+
+    @cached_property
+    def packages(self) -> tuple[Package, ...]:
+        """Where imports find modules: vLLM's package, and those of a plugin."""
+        own = Package(self.package.name, self.package.parent, VLLM if self.plugin is not None else "")
+        return (own, *(self.plugin.packages if self.plugin is not None else ()))
+
+    def package_of(self, module: str) -> Package | None:
+        """The package that a dotted name belongs to; None for one outside the checkout."""
+        top = module.partition(".")[0]
+        return next((package for package in self.packages if package.name == top), None)
+
+    @property
     def model_roots(self) -> tuple[Path, ...]:
-        """The folders of model classes that exist in this checkout."""
+        """The folders of model classes that exist in this checkout; of a plugin, all of it."""
+        return (*self._vllm_model_roots, *(self.judged_roots if self.plugin is not None else ()))
+
+    @property
+    def judged_roots(self) -> tuple[Path, ...]:
+        """The folders, or files, with the model classes that findings are on."""
+        if self.plugin is None:
+            return self._vllm_model_roots
+        return tuple(package.path for package in self.judged_packages)
+
+    @property
+    def _vllm_model_roots(self) -> tuple[Path, ...]:
         own = (root for root in map(self.package.joinpath, MODEL_ROOTS) if root.is_dir())
         return (*own, *self.extra_model_roots)
+
+    def is_judged(self, rel: str) -> bool:
+        """Whether findings can be on a file, by its name in reports: not on vLLM's own beside a plugin."""
+        return self.plugin is None or any(package.holds(rel) for package in self.judged_packages)
+
+    def with_plugin(self, root: Path, plugin: Plugin) -> Checkout:
+        """The same vLLM, with a plugin that is judged in the place of vLLM's own models.
+
+        Args:
+            root: the plugin's folder.
+            plugin: its packages.
+        """
+        return replace(self, root=root, plugin=plugin)
 
     def with_model_roots(self, folders: Iterable[str]) -> Checkout:
         """The same checkout with more folders of model classes.
@@ -92,12 +160,13 @@ class Checkout:
         """
         extra = list(self.extra_model_roots)
         for name in folders:
-            folder = Path(os.path.normpath(self.root / name))
+            folder = Path(os.path.normpath(self.package.parent / name))
             if not folder.is_dir():
-                raise CheckoutError(f"{name}: no such folder in {self.root}")
+                raise CheckoutError(f"{name}: no such folder in {self.package.parent}")
             if self.package not in (folder, *folder.parents):
-                raise CheckoutError(f"{name}: outside the {PACKAGE} package of {self.root}, so that it has no models")
-            roots = {*self.model_roots, *extra}
+                home, package = self.package.parent, self.package.name
+                raise CheckoutError(f"{name}: outside the {package} package of {home}, so that it has no models")
+            roots = {*self._vllm_model_roots, *extra}
             if inside := next((root for root in sorted(roots) if folder in root.parents), None):
                 raise CheckoutError(f"{name}: {self.rel(inside)} in it is a folder of models already")
             if roots.isdisjoint((folder, *folder.parents)):
@@ -108,8 +177,35 @@ class Checkout:
         """How a contract of a name is handed on."""
         return dict(self.contract_entries).get(contract) or shipped().get(contract, NOTHING)
 
+    def moved(self, root: Path) -> Checkout:
+        """The same with another root, where what is judged stands as it does in this one; vLLM stays beside a plugin.
+
+        Args:
+            root: the other folder, absolute.
+        """
+        plugin = self.plugin
+        if plugin is None:
+            extra = tuple(root / self.rel(path) for path in self.extra_model_roots)
+            return replace(self, root=root, package=root / self.package.name, extra_model_roots=extra)
+        packages = tuple(replace(package, home=root / package.shown) for package in plugin.packages)
+        return replace(self, root=root, plugin=replace(plugin, packages=packages))
+
+    @property
+    def judged_packages(self) -> tuple[Package, ...]:
+        """Those that findings are on: vLLM's, or a plugin's."""
+        return self.packages if self.plugin is None else self.plugin.packages
+
+    def record(self) -> TreeRecord:
+        """What reports say of it."""
+        from analyzer.records import PluginRecord, TreeRecord  # a run that only repeats what it said needs no report
+
+        plugin = self.plugin
+        about = PluginRecord(plugin.name, plugin.version, self.package.parent) if plugin is not None else None
+        return TreeRecord(self.root, self.version, about)
+
     def rel(self, path: Path) -> str:
-        """The name of a file in reports: relative to the root, with forward slashes.
+        """The name of a file in reports: relative to the root, with forward slashes; beside a plugin that of vLLM's
+        own files begins with ``<vllm>/``, and the rest is relative to vLLM's root.
 
         Args:
             path: absolute, or relative to the working directory; it may lead here through symbolic links.
@@ -118,24 +214,38 @@ class Checkout:
             ValueError: if it is outside the root.
         """
         absolute = _absolute(path)
+        shown = self.packages[0].shown
+        if shown and self.package in (absolute, *absolute.parents):
+            return shown + absolute.relative_to(self.package.parent).as_posix()
         with suppress(ValueError):
             return absolute.relative_to(self.root).as_posix()
         resolved = absolute.resolve()
         with suppress(ValueError):
-            return (PACKAGE / resolved.relative_to(self.package.resolve())).as_posix()
+            return shown + (self.package.name / resolved.relative_to(self.package.resolve())).as_posix()
         return resolved.relative_to(self.root.resolve()).as_posix()
 
+    def path(self, rel: str) -> Path:
+        """The file that has a name in reports: the way back from :meth:`rel`."""
+        shown = self.packages[0].shown
+        return self.package.parent / rel.removeprefix(shown) if shown and rel.startswith(shown) else self.root / rel
+
     def module_name(self, path: Path) -> str:
-        """The dotted name of a file of the package; of an ``__init__.py``, that of its package.
+        """The dotted name of a file of the packages; of an ``__init__.py``, that of its package.
 
         Raises:
-            ValueError: if it is outside the package or no ``.py`` file.
+            ValueError: if it is outside the packages or no ``.py`` file.
         """
-        parts = PurePosixPath(self.rel(path)).parts
-        if parts[:1] != (PACKAGE,) or not parts[-1].endswith(".py"):
-            raise ValueError(f"{path} is not a module of the {PACKAGE} package")
-        stem = parts[-1].removesuffix(".py")
-        return ".".join(parts[:-1] if stem == "__init__" else (*parts[:-1], stem))
+        rel = self.rel(path)
+        package = next((package for package in self.packages if package.holds(rel)), None)
+        if package is None or not rel.endswith(".py"):
+            raise ValueError(f"{path} is not a module of {' or '.join(package.name for package in self.packages)}")
+        *parts, last = PurePosixPath(rel.removeprefix(package.shown)).parts
+        stem = last.removesuffix(".py")
+        return ".".join(parts if stem == "__init__" else (*parts, stem))
+
+    def module_of_root(self, root: Path) -> str:
+        """The dotted name of one of the folders of :attr:`model_roots`, or of one that is a module by itself."""
+        return self.module_name(root if root.suffix == ".py" else root / "__init__.py")
 
     def find_module(self, dotted: str) -> Path | None:
         """The file of a module, or the ``__init__.py`` of a package.
@@ -146,7 +256,7 @@ class Checkout:
             dotted: an absolute name, such as ``vllm.model_executor.models.llama``.
 
         Returns:
-            None if there is no such file: a name outside ``vllm``, a folder without ``__init__.py``, a
+            None if there is no such file: a name outside the packages, a folder without ``__init__.py``, a
             compiled module.
         """
         if dotted not in self._modules:
@@ -155,9 +265,10 @@ class Checkout:
 
     def _search_module(self, dotted: str) -> Path | None:
         parts = dotted.split(".")
-        if parts[0] != PACKAGE or not all(part.isidentifier() for part in parts):
+        package = self.package_of(dotted)
+        if package is None or not all(part.isidentifier() for part in parts):
             return None
-        stem = self.root.joinpath(*parts)
+        stem = package.home.joinpath(*parts)
         candidates = (stem / "__init__.py", stem.with_name(f"{stem.name}.py"))
         return next((path for path in candidates if is_file(path)), None)
 
@@ -169,17 +280,20 @@ class Checkout:
         ``under`` is not followed.  What could not be used is in :attr:`walk_diagnostics`.
 
         Args:
-            under: where to start; the whole package by default.  A single file is itself the answer.
+            under: where to start; all packages by default.  A single file is itself the answer.
         """
-        start = self.package if under is None else _absolute(under)
-        if start not in self._listings:
-            self._listings[start] = Listing(start)
-        return self._listings[start].files
+        if under is None:
+            return tuple(file for package in self.packages for file in self._listing(package.path).files)
+        return self._listing(_absolute(under)).files
 
     def folders(self) -> tuple[Path, ...]:
-        """The folders of the package in which :meth:`python_files` looks."""
-        self.python_files()
-        return tuple(self._listings[self.package].folders)
+        """The folders of the packages in which :meth:`python_files` looks."""
+        return tuple(folder for package in self.packages for folder in self._listing(package.path).folders)
+
+    def _listing(self, start: Path) -> Listing:
+        if start not in self._listings:
+            self._listings[start] = Listing(start)
+        return self._listings[start]
 
     @property
     def walk_diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -196,180 +310,64 @@ class Checkout:
         return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def open_checkout(path: Path) -> Checkout:
+def open_checkout(path: Path, layout: Layout = AS_VLLM) -> Checkout:
     """Find the ``vllm`` package of a folder.
 
     Args:
         path: a clone's root, an unpacked wheel or sdist (also the folder around the sdist's own), a
             site-packages folder, or the ``vllm`` folder itself.
+        layout: what the tree calls things.
 
     Raises:
         CheckoutError: if there is none, several, or one without the module that defines the contracts.
     """
     start = _absolute(path)
     try:
-        root = _find_root(start)
-        version = read_version(root)
+        root = _find_root(start, layout)
+        version = read_version(root, layout.package)
     except OSError as error:
         raise CheckoutError(f"{path}: cannot be read: {error.strerror}; {_ASK}") from None
-    return Checkout(root, root / PACKAGE, version)
+    package = root / layout.package
+    if lacking := next((name for name in layout.registries if not is_file(package / name)), None):
+        raise CheckoutError(f"{root}: no {layout.package}/{lacking}, which should have tables of architectures")
+    return Checkout(root, package, version, layout=layout)
 
 
-def _find_root(start: Path) -> Path:
+def _find_root(start: Path, layout: Layout) -> Path:
     if not start.is_dir():
         state = "a file; unpack it, then" if start.exists() else "no such folder;"
         raise CheckoutError(f"{start}: {state} {_ASK}")
-    candidates = (start, start.parent) if start.name == PACKAGE else (start,)
+    candidates = (start, start.parent) if start.name == layout.package else (start,)
     for root in candidates:
-        if (root / PACKAGE / INTERFACES).is_file():
+        if (root / str(layout)).is_file():
             return root
-    return _find_nested_root(start)
+    return _find_nested_root(start, layout)
 
 
-def _find_nested_root(start: Path) -> Path:
+def _find_nested_root(start: Path, layout: Layout) -> Path:
     """The folder of an unpacked sdist inside the folder where it was unpacked."""
-    found = start.glob(f"{PACKAGE}*/{PACKAGE}/{INTERFACES}")
-    roots = sorted(path.parents[len(INTERFACES.parts)] for path in found)
+    found = start.glob(f"{layout.package}*/{layout}")
+    roots = sorted(path.parents[len(layout.interfaces.parts)] for path in found)
     if not roots:
-        raise CheckoutError(_why_no_checkout(start))
+        raise CheckoutError(_why_no_checkout(start, layout))
     if len(roots) > 1:
         names = ", ".join(root.name for root in roots)
         raise CheckoutError(f"{start}: several checkouts ({names}); name one: vllm-contracts audit PATH")
     return roots[0]
 
 
-def _why_no_checkout(start: Path) -> str:
-    around = next((top for top in start.parents if is_file(top / PACKAGE / INTERFACES)), None)
+def _why_no_checkout(start: Path, layout: Layout) -> str:
+    around = next((top for top in start.parents if is_file(top / str(layout))), None)
     if around is not None:
         return f"{start}: a folder inside a checkout; name the checkout: vllm-contracts audit {around}"
-    wanted = f"{PACKAGE}/{INTERFACES}"
-    package = start if start.name == PACKAGE else start / PACKAGE
+    wanted = str(layout)
+    package = start if start.name == layout.package else start / layout.package
     if not is_file(package / "__init__.py"):
         return f"{start}: no vLLM here (looked for {wanted}); {_ASK}"
-    moved = [file for file in Listing(package).files if file.name == INTERFACES.name]
+    moved = [file for file in Listing(package).files if file.name == layout.interfaces.name]
     where = ", ".join(file.relative_to(package.parent).as_posix() for file in moved[:3])
-    elsewhere = f"; there is {where}, a layout that this tool does not know" if moved else ""
+    elsewhere = f"; there is {where}: name it as interfaces in the settings" if moved else ""
     return f"{start}: this vLLM has no {wanted}, which defines the contracts{elsewhere}"
-
-
-def read_version(root: Path) -> str | None:
-    """The version that a tree tells, from the most telling witness that it has.
-
-    A clone is asked with ``git describe`` first, because the files that a build leaves in it
-    (``vllm/_version.py``, ``vllm.egg-info``) stay when another commit is checked out.  Elsewhere
-    ``vllm/_version.py`` comes first: it is replaced with the package, whereas site-packages may hold
-    the dist-info of several installs.
-
-    Args:
-        root: the folder that holds the ``vllm`` package.
-    """
-    witnesses: tuple[Callable[[Path], str | None], ...] = (
-        _version_from_git,
-        _version_from_module,
-        _version_from_dist_info,
-        _version_from_pkg_info,
-        _version_from_folder_name,
-    )
-    return next((version for ask in witnesses if (version := ask(root))), None)
-
-
-def _version_from_git(root: Path) -> str | None:
-    if not (root / ".git").exists():
-        return None
-    import shutil
-    import subprocess
-
-    git = shutil.which("git")
-    if git is None:
-        return None
-    # The clone is not trusted: its configuration must not make git run or fetch anything.
-    guards = ("core.fsmonitor=false", f"core.hooksPath={os.devnull}", "protocol.allow=never")
-    command = [git, *(word for guard in guards for word in ("-c", guard)), "-C", str(root)]
-    command += ["describe", "--tags", "--long", "--match", "v[0-9]*", "--match", "[0-9]*"]
-    environment = {name: value for name, value in os.environ.items() if name not in _PLACES_OF_GIT}
-    try:
-        answer = subprocess.run(
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=GIT_TIMEOUT,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    match = _DESCRIBED.fullmatch(answer.stdout.strip())
-    if match is None:
-        return None
-    tag, commits, commit = match.groups()
-    return tag if commits == "0" else f"{tag}+{commits}.g{commit}"
-
-
-def _version_from_module(root: Path) -> str | None:
-    """The version that setuptools-scm wrote, or that old releases kept in ``version.py``, as a literal."""
-    for name in ("_version.py", "version.py"):
-        path = root / PACKAGE / name
-        source = read_source(path, name) if is_file(path) else None
-        tree = parse(source) if isinstance(source, Source) else None
-        for statement in tree.body if isinstance(tree, ast.Module) else ():
-            version = _assigned_version(statement)
-            if version is not None:
-                return version
-    return None
-
-
-def _assigned_version(statement: ast.stmt) -> str | None:
-    if not isinstance(statement, ast.Assign | ast.AnnAssign):
-        return None
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    names = {target.id for target in targets if isinstance(target, ast.Name)}
-    value = statement.value.value if isinstance(statement.value, ast.Constant) else None
-    is_version = names & {"version", "__version__"} and isinstance(value, str) and value[:1].isdigit()
-    return str(value) if is_version else None
-
-
-def _version_from_dist_info(root: Path) -> str | None:
-    """That of the one distribution that owns the package; None if several claim it and disagree."""
-    versions = {
-        headers["Version"]
-        for folder in root.glob("*.dist-info")
-        if "vllm" in folder.name.lower()
-        and (headers := _headers(folder / "METADATA")).get("Version")
-        and (headers.get("Name") == PACKAGE or _records_package(folder / "RECORD"))
-    }
-    return versions.pop() if len(versions) == 1 else None
-
-
-def _records_package(record: Path) -> bool:
-    try:
-        return f"\n{PACKAGE}/__init__.py," in "\n" + record.read_text("utf-8", "replace")
-    except OSError:
-        return False
-
-
-def _version_from_pkg_info(root: Path) -> str | None:
-    for path in (root / "PKG-INFO", root / "vllm.egg-info" / "PKG-INFO"):
-        headers = _headers(path)
-        if headers.get("Name") == PACKAGE and headers.get("Version"):
-            return headers["Version"]
-    return None
-
-
-def _version_from_folder_name(root: Path) -> str | None:
-    match = _SDIST_NAME.fullmatch(root.name)
-    return match[1] if match else None
-
-
-def _headers(path: Path) -> dict[str, str]:
-    """The one-line fields above the first empty line of a core metadata file; none if it is unreadable."""
-    try:
-        text = path.read_text("utf-8", "replace")
-    except OSError:
-        return {}
-    fields = (line.partition(":") for line in text.split("\n\n", 1)[0].splitlines())
-    return {name: value.strip() for name, colon, value in fields if colon}
 
 
 def _absolute(path: Path) -> Path:

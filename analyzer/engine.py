@@ -21,7 +21,8 @@ from analyzer.models import WRAPPER_MARKS, ModelSet
 from analyzer.nearest import did_you_mean
 from analyzer.problems import InputError
 from analyzer.records import Report
-from analyzer.registry import read_registry
+from analyzer.registrations import METHOD, Registrations, add_registrations, read_registrations
+from analyzer.registry import Registry, read_registry
 from analyzer.scan import files_with
 from analyzer.survey import survey
 from analyzer.timings import Stage, unmeasured
@@ -57,10 +58,10 @@ def read_checkout(checkout: Checkout, wanted: Sequence[str] = (), stage: Stage =
     """
     with stage("contracts and registry"):
         index, contracts = _contracts(checkout, wanted)
-        registry = read_registry(index)
+        registry, registered = _registry(index)
         machine = Machine(index, registry)
     with stage("search for wrappers"):
-        files = [path for root in checkout.model_roots for path in checkout.python_files(root)]
+        files = [path for root in checkout.judged_roots for path in checkout.python_files(root)]
         modules = [checkout.module_name(path) for path in files_with(files, WRAPPER_MARKS)]
         names = frozenset(entry.cls for rows in registry.entries.values() for entry in rows)
         large = len(checkout.python_files()) > LARGE
@@ -70,7 +71,20 @@ def read_checkout(checkout: Checkout, wanted: Sequence[str] = (), stage: Stage =
         with stage("consumers"):
             consumers = found_beside()
     diagnostics = {*index.diagnostics, *registry.problems(), *consumers.diagnostics, *checkout.walk_diagnostics}
-    return Audit(checkout, index, registry, contracts, consumers, model_set, sorted(diagnostics))
+    diagnostics.update(registered.problems)
+    read = Audit(checkout, index, registry, contracts, consumers, model_set, sorted(diagnostics))
+    if checkout.plugin is not None and not registered.entries and not read.judged:
+        looked = f"{METHOD} in {len(files)} files"
+        raise EngineError(f"{checkout.root}: {checkout.plugin.name} registers no model with vLLM (looked for {looked})")
+    return read
+
+
+def _registry(index: Index) -> tuple[Registry, Registrations]:
+    """vLLM's tables with what a plugin registers, and that by itself."""
+    registry = read_registry(index)
+    registered = read_registrations(index, registry) if index.checkout.plugin is not None else Registrations()
+    add_registrations(registry, registered)
+    return registry, registered
 
 
 def _contracts(checkout: Checkout, wanted: Sequence[str]) -> tuple[Index, dict[str, Contract]]:
@@ -103,7 +117,7 @@ def read_model(
         EngineError: the interfaces module cannot be read, or has no such contract.
     """
     index, contracts = _contracts(checkout, [contract])
-    registry = read_registry(index)
+    registry, _ = _registry(index)
     machine = Machine(index, registry, checkpoint)
     wanted = {contract: contracts[contract]}
     known = {contract: set(kept_in)}
@@ -179,7 +193,8 @@ def judge(read: Audit, rules: Iterable[Checks], contracts: Sequence[str] = (), s
         rules, contracts, stage: as for :func:`audit`.
     """
     with stage("rules"):
-        findings = [f for rule in rules for f in rule.check(read) if not contracts or f.contract in contracts]
+        found = [f for rule in rules for f in rule.check(read) if not contracts or f.contract in contracts]
+        findings = read.judged_findings(found)
     read.diagnostics = sorted({*read.diagnostics, *read.index.diagnostics})  # bodies are read when they are asked for
     with stage("survey of the models"):
         return survey(read, findings)

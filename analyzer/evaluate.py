@@ -217,7 +217,7 @@ def text_of(machine: Machine, expr: Expr | None, frame: Frame) -> str:
         return ""
     if expr[0] == "const":
         return str(expr[1])
-    if expr[0] == "other":
+    if expr[0] in ("other", "format"):
         return "".join(text_of(machine, part, frame) or "…" for part in expr[1])
     return ""
 
@@ -424,5 +424,6 @@ _FORMS: dict[str, Callable[[Any, Expr, Any], Value]] = {
     "comp": _comp,
     "bin": _bin,
     "lambda": _lambda,
+    "format": _other,
     "other": _other,
 }

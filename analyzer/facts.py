@@ -50,6 +50,11 @@ class FunctionFacts:
         return None if self.too_long else self._read()[1]
 
     @property
+    def whole_body(self) -> Block | None:
+        """The statements, however many; None where they cannot be read."""
+        return self._read()[1]
+
+    @property
     def too_long(self) -> bool:
         """Whether the body is left out for its length."""
         return self.end_line - self.line > LONGEST_HELPER and self.name not in ALWAYS_KEPT

@@ -125,8 +125,7 @@ class Index:
     """The checkout's names, read lazily; one per run.
 
     Args:
-        checkout: the tree.
-        extra_roots: none of their names is known to the tree itself (plugins, forks).
+        checkout: the tree, and a plugin where one is audited.
     """
 
     def __init__(self, checkout: Checkout) -> None:
@@ -136,7 +135,7 @@ class Index:
         self._classes: dict[tuple[str, int], ClassInfo] = {}
         self._by_key: dict[str, ClassInfo] = {}
         self._building: list[tuple[str, int]] = []
-        self._roots = tuple(checkout.module_name(root / "__init__.py") + "." for root in checkout.model_roots)
+        self._roots = tuple(checkout.module_of_root(root) + "." for root in checkout.model_roots)
 
     # -- modules -----------------------------------------------------------------------------------
 
@@ -156,7 +155,10 @@ class Index:
         return len(self.modules)
 
     def in_model_roots(self, module: str) -> bool:
-        """Whether a module is one of the model folders': only there are function bodies followed."""
+        """Whether a module, its name with a dot behind it, is one of the model folders'.
+
+        Only there are function bodies followed.
+        """
         return module.startswith(self._roots)
 
     def module(self, name: str) -> ModuleFacts | None:
@@ -269,8 +271,7 @@ class Index:
 
     def imported(self, module: str, attribute: str | None, seen: tuple[tuple[str, str], ...] = ()) -> list[Target]:
         """What ``import module`` or ``from module import attribute`` gives."""
-        package = self.checkout.package.name
-        if module != package and not module.startswith(package + "."):
+        if self.checkout.package_of(module) is None:
             return [External(module if attribute is None else f"{module}.{attribute}")]
         if attribute is None:
             return [ModuleRef(module)]

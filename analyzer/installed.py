@@ -25,14 +25,15 @@ from __future__ import annotations
 import json, sys
 sys.path[:] = [folder for folder in sys.path if folder]  # the working directory is not installed
 {probe}
-print({mark!r} + json.dumps(_probe()))
+print({mark!r} + json.dumps(_probe({package!r})))
 """
 
 
-def find_installed(python: Path | None = None) -> Path:
+def find_installed(python: Path | None = None, package: str = PACKAGE) -> Path:
     """The folder that holds the ``vllm`` package which ``import vllm`` would find.
 
     Args:
+        package: what it is called, in a fork.
         python: another interpreter, as a path or as a command on ``PATH``; it is started with ``-E``, so that
             ``PYTHONPATH``, which was set for the running one, does not decide.  By default the running
             interpreter answers itself.
@@ -44,16 +45,16 @@ def find_installed(python: Path | None = None) -> Path:
         CheckoutError: if there is no vLLM, no such interpreter, or no answer within :data:`TIMEOUT`.
     """
     asked = Path(sys.executable) if python is None else executable(python)
-    init = _probe() if python is None else _ask(asked)
+    init = _probe(package) if python is None else _ask(asked, package)
     if init is None:
-        raise CheckoutError(f"no vLLM is installed for {asked}; {_ASK}")
-    package = Path(init).parent
-    if package.name != PACKAGE or not (package / "__init__.py").is_file():
+        raise CheckoutError(f"no {'vLLM' if package == PACKAGE else package} is installed for {asked}; {_ASK}")
+    folder = Path(init).parent
+    if folder.name != package or not (folder / "__init__.py").is_file():
         raise CheckoutError(f"the vLLM of {asked} is no folder of sources ({init}); {_ASK}")
-    return package.parent
+    return folder.parent
 
 
-def _probe() -> str | None:
+def _probe(package: str) -> str | None:
     """The ``__init__.py`` of the vLLM that this interpreter would import.
 
     Self-contained and valid for Python 3.8, because :func:`_ask` sends its source to other interpreters.
@@ -70,17 +71,17 @@ def _probe() -> str | None:
     import urllib.request
 
     try:
-        spec = importlib.util.find_spec("vllm")
+        spec = importlib.util.find_spec(package)
     except (ImportError, ValueError):
         spec = None
     if spec is not None and spec.origin:
         return spec.origin
     try:
-        record = json.loads(importlib.metadata.distribution("vllm").read_text("direct_url.json") or "{}")
+        record = json.loads(importlib.metadata.distribution(package).read_text("direct_url.json") or "{}")
     except (importlib.metadata.PackageNotFoundError, ValueError):
         return None
     url = urllib.parse.urlsplit(record.get("url", ""))
-    init = os.path.join(urllib.request.url2pathname(url.path), "vllm", "__init__.py")  # noqa: PTH118
+    init = os.path.join(urllib.request.url2pathname(url.path), package, "__init__.py")  # noqa: PTH118
     return init if url.scheme == "file" and os.path.isfile(init) else None  # noqa: PTH113
 
 
@@ -104,9 +105,9 @@ def executable(python: Path) -> Path:
     return chosen
 
 
-def _ask(python: Path) -> str | None:
+def _ask(python: Path, package: str) -> str | None:
     """What :func:`_probe` says in another interpreter."""
-    script = _SCRIPT.format(probe=inspect.getsource(_probe), mark=_MARK)
+    script = _SCRIPT.format(probe=inspect.getsource(_probe), mark=_MARK, package=package)
     code, said = _run([str(python), "-E", "-c", script])
     answers = [line.removeprefix(_MARK) for line in said.splitlines() if line.startswith(_MARK)]
     if code != 0 or not answers:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from analyzer import binding, calls, construct, evaluate, members, objects, statements
+from analyzer.checkout import INTERFACES
 from analyzer.checkpoint import Checkpoint
 from analyzer.facts import ModuleFacts
 from analyzer.frames import FALLS, LEAVES, LOOPS, Called, Frame, Outcome, Raised, Store
@@ -360,8 +361,9 @@ def _empty_container(call: Expr) -> bool:
 
 def _model_members(index: Index) -> frozenset[str]:
     """Methods that every registered model has: those of the Protocols in ``interfaces_base.py``."""
-    home = index.checkout.interfaces_path.with_name("interfaces_base.py")
-    facts = index.module(index.checkout.module_name(home)) if home.is_file() else None
+    places = (index.checkout.interfaces_path, index.checkout.package / INTERFACES)
+    home = next((file for place in places if (file := place.with_name("interfaces_base.py")).is_file()), None)
+    facts = index.module(index.checkout.module_name(home)) if home is not None else None
     return frozenset(name for cls in facts.classes for name in cls.methods) if facts else frozenset()
 
 

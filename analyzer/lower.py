@@ -33,6 +33,7 @@ EXPRESSIONS = """
 ("comp", element, target, iterable, conditions)   one generator; more become "other"
 ("bin", op, left, right)
 ("lambda", parts)                      what its body and defaults are made of
+("format", parts)                      a formatted string: its constant parts, and the others as ("other", (value,))
 ("other", parts)
 """
 
@@ -162,6 +163,7 @@ _FORMS: dict[type[ast.expr], Callable[[Any], Expr]] = {
     ast.SetComp: _comprehension,
     ast.Lambda: lambda n: ("lambda", tuple(_expr(child) for child in _children(n))),
     ast.BinOp: lambda n: ("bin", type(n.op).__name__, _expr(n.left), _expr(n.right)),
+    ast.JoinedStr: lambda n: ("format", _many(n.values)),
 }
 
 

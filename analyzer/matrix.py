@@ -107,11 +107,6 @@ class Matrix:
     rows: tuple[Row, ...]
     diagnostics: tuple[Diagnostic, ...] = ()
 
-    @property
-    def version(self) -> str:
-        """The version of vLLM, in words that follow its name."""
-        return self.checkout.version or "of an unknown version"
-
     def counts(self, contract: str) -> Counter[CellVerdict]:
         """How often each verdict stands in a column."""
         return Counter(row.cells[contract].verdict for row in self.rows if contract in row.cells)

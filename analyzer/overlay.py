@@ -50,14 +50,21 @@ def overlay(checkout: Checkout, rel: str, data: bytes) -> Iterator[Checkout]:
             file.write_bytes(data)
         except OSError as error:
             raise OverlayError(f"{checkout.root}: cannot be laid out in {root}: {error.strerror or error}") from None
-        extra = tuple(root / checkout.rel(path) for path in checkout.extra_model_roots)
-        yield Checkout(root, root / checkout.package.name, checkout.version, extra, checkout.contract_entries)
+        yield checkout.moved(root)
 
 
 def _lay_out(checkout: Checkout, target: Path) -> None:
     if (checkout.root / _SETTINGS).exists():
         (target / _SETTINGS).symlink_to(checkout.root / _SETTINGS)
-    real, package = checkout.package.resolve(), target / checkout.package.name
+    for package in checkout.judged_packages:
+        _lay_out_package(package.path, target / checkout.rel(package.path))
+
+
+def _lay_out_package(original: Path, package: Path) -> None:
+    real = original.resolve()
+    package.parent.mkdir(parents=True, exist_ok=True)
+    if not real.is_dir():  # a module by itself
+        package.symlink_to(real)
     for top, folders, files in os.walk(real):
         source, there = Path(top), package / Path(top).relative_to(real)
         there.mkdir()

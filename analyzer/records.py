@@ -203,11 +203,39 @@ class SearchRecord:
 
 
 @dataclass(frozen=True)
+class PluginRecord:
+    """A plugin that was audited: its name and version, and the folder of the vLLM tree that it was held against."""
+
+    name: str
+    version: str | None
+    vllm: Path
+
+
+@dataclass(frozen=True)
 class TreeRecord:
-    """A checkout: the folder that holds the package, absolute, and the version, None where the tree does not tell."""
+    """A checkout.
+
+    Args:
+        root: the folder that holds the package, or the plugin; absolute.
+        version: vLLM's; None where the tree does not tell.
+        plugin: where one was audited.
+    """
 
     root: Path
     version: str | None
+    plugin: PluginRecord | None = None
+
+    @property
+    def vllm(self) -> str:
+        """vLLM with its version, in words."""
+        return f"vLLM {self.version or 'of an unknown version'}"
+
+    @property
+    def title(self) -> str:
+        """What was read, in words: vLLM, or a plugin and the vLLM that it was held against."""
+        if self.plugin is None:
+            return self.vllm
+        return f"{' '.join(filter(None, (self.plugin.name, self.plugin.version)))} with {self.vllm}"
 
 
 @dataclass(frozen=True)

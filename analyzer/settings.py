@@ -30,6 +30,11 @@ CACHE_VARIABLE = "VLLM_CONTRACTS_CACHE"
 
 DEFAULT, COMMAND_LINE = "default", "command line"
 
+INSTALLED = "installed"
+"""The vLLM of an interpreter, where a tree or a release could be named."""
+
+RELEASE = re.compile(r"v?(\d+\.\d+(\.\d+)*([a-z]+\d+)?(\.post\d+)?)")
+
 _MARKS = (".git", ".hg")
 _KINDS = {str: "a string", bool: "true or false", int: "a number", float: "a number", list: "an array", dict: "a table"}
 
@@ -63,6 +68,10 @@ class Settings:
         cache_dir: what can be fetched or computed again goes there.
         require_reason: whether a suppression without a reason is a finding.
         contract: how contracts of a fork are handed on, or those of vLLM otherwise than the rules' own table says.
+        vllm: for a package outside vLLM, the tree that it is held against: a folder, a release, or ``installed``.
+        package: what vLLM's package is called in a fork.
+        interfaces: the module that defines the contracts, relative to the checkout's root.
+        registries: modules with further tables of architectures, relative to the checkout's root.
         file: the file that was read.
         origins: where each value comes from, by the name of its key: ``default``, ``file:line``, ``command line``.
     """
@@ -77,6 +86,10 @@ class Settings:
     cache_dir: Path | None = None
     require_reason: bool = False
     contract: tuple[tuple[str, Handling], ...] = ()
+    vllm: str | None = None
+    package: str | None = None
+    interfaces: str | None = None
+    registries: tuple[str, ...] = ()
     file: Path | None = None
     origins: Mapping[str, str] = field(default_factory=dict)
 
@@ -232,14 +245,18 @@ class _Reader:
             return codes
         if key == "per-path-ignores":
             return self._per_path(place, value)
-        if key in ("contracts", "model-roots"):
+        if key in ("contracts", "model-roots", "registries"):
             return self._strings(place, value)
+        if key in ("package", "interfaces"):
+            return self._typed(place, value, str)
         if key == "fail-on":
             return self._fail_on(place, value)
         if key == "require-reason":
             return self._typed(place, value, bool)
         if key == "contract":
             return self._contracts(place, value)
+        if key == "vllm":
+            return self._vllm(place, value)
         return self._path(place, value)
 
     def _typed(self, place: Place, value: Any, kind: type) -> Any:
@@ -256,6 +273,14 @@ class _Reader:
         except RuntimeError:
             self.say(place, f"{_name(place)} is in the home folder of a user that there is not")
             return None
+
+    def _vllm(self, place: Place, value: Any) -> str | None:
+        """A release or ``installed`` as it stands; a folder is relative to the file."""
+        text: str | None = self._typed(place, value, str)
+        if text is None or text == INSTALLED or RELEASE.fullmatch(text):
+            return text
+        path = self._path(place, text)
+        return str(path) if path is not None else None
 
     def _strings(self, place: Place, value: Any) -> tuple[str, ...]:
         items = self._typed(place, value, list) or []

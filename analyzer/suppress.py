@@ -61,8 +61,8 @@ def checkout_comments(checkout: Checkout, findings: Iterable[Finding]) -> tuple[
         findings: of its audit.
     """
     named = {p.path for f in findings for p in (f.at, f.builds_inner) if p is not None}
-    files = {checkout.rel(path): path for root in checkout.model_roots for path in checkout.python_files(root)}
-    files |= {rel: checkout.root / rel for rel in named}
+    files = {checkout.rel(path): path for root in checkout.judged_roots for path in checkout.python_files(root)}
+    files |= {rel: checkout.path(rel) for rel in named if checkout.is_judged(rel)}
     marked = set(files_with(files.values(), MARKS))
     sources = (read_source(path, rel) for rel, path in sorted(files.items()) if path in marked)
     read = (read_comments(source) for source in sources if isinstance(source, Source))

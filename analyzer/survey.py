@@ -29,8 +29,8 @@ from analyzer.records import (
     Report,
     SearchRecord,
     StatusRecord,
-    TreeRecord,
 )
+from analyzer.registrations import METHOD
 from analyzer.suppress import checkout_comments
 
 
@@ -45,11 +45,11 @@ def survey(audit: Audit, findings: Sequence[Finding]) -> Report:
     comments, commented = checkout_comments(checkout, findings)
     owing = {(one.model.cls, name): one for name, c in audit.contracts.items() for one in owed(audit, c)}
     return Report(
-        checkout=TreeRecord(checkout.root, checkout.version),
-        files_seen=sum(len(checkout.python_files(root)) for root in checkout.model_roots),
+        checkout=checkout.record(),
+        files_seen=sum(len(checkout.python_files(root)) for root in checkout.judged_roots),
         files_parsed=audit.index.files_parsed,
         contracts=[_contract(audit, contract) for contract in audit.contracts.values()],
-        models=[model_record(audit, model, owing) for model in audit.models],
+        models=[model_record(audit, model, owing) for model in audit.judged],
         findings=sorted(findings, key=lambda f: f.sort_key),
         allow_lists=[
             AllowListRecord(a.contract, Position(a.path, a.line), a.items, a.subject, a.error)
@@ -67,6 +67,8 @@ def _searched(audit: Audit, commented: Iterable[str]) -> SearchRecord:
     called, callers = audit.usage.searched
     marks = {mark.decode() for mark in (*WRAPPER_MARKS, *MARKS)}
     words = {*audit.consumers.words, *called, *marks}
+    if audit.checkout.plugin is not None:
+        words.add(METHOD)
     lost = {problem.path for problem in audit.diagnostics}
     read = {*audit.index.paths_read, *audit.consumers.read, *callers, *commented, *lost}
     return SearchRecord(tuple(sorted(words)), tuple(sorted(read)))

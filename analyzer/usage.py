@@ -26,19 +26,19 @@ class Usage:
 
     def _read(self, rel: str) -> bytes:
         try:
-            return (self.checkout.root / rel).read_bytes()
+            return self.checkout.path(rel).read_bytes()
         except OSError:
             return b""
 
     def search_calls(self, names: set[str]) -> None:
-        """Look for calls of several names in one pass over the package."""
+        """Look for calls of several names in one pass over the packages."""
         wanted = {name for name in names if name not in self._calls}
         for name in wanted:
             self._calls[name] = []
         if not wanted:
             return
         needles = {name: f".{name}(".encode() for name in wanted}
-        for path in self.checkout.python_files(self.checkout.package):
+        for path in self.checkout.python_files():
             rel = self.checkout.rel(path)
             try:
                 data = path.read_bytes()

@@ -335,6 +335,40 @@ class UndeclaredSupport(Rule):
                         return self.language_model.compute_logits(hidden_states)
                 """,
         ),
+        Case(
+            name="the class that builds the inner model builds one without support itself, and an heir another",
+            architectures={
+                "KiwiPlainForCausalLM": "KiwiPlainForCausalLM",
+                "KiwiForCausalLM": "KiwiForCausalLM",
+            },
+            generation="0.33",
+            finds=(("VC001", "KiwiForCausalLM"),),
+            source="""
+                from torch import nn
+
+                from .utils import init_vllm_registered_model
+
+
+                class KiwiPlainForCausalLM(nn.Module):
+                    architecture = "BetaForCausalLM"
+
+                    def __init__(self, *, vllm_config, prefix=""):
+                        super().__init__()
+                        self.language_model = init_vllm_registered_model(
+                            vllm_config, architectures=[self.architecture]
+                        )
+
+                    def forward(self, input_ids, positions, **kwargs):
+                        return self.language_model(input_ids, positions, **kwargs)
+
+                    def compute_logits(self, hidden_states):
+                        return self.language_model.compute_logits(hidden_states)
+
+
+                class KiwiForCausalLM(KiwiPlainForCausalLM):
+                    architecture = "AlphaForCausalLM"
+                """,
+        ),
     )
     good = (
         Case(
@@ -527,8 +561,18 @@ class UndeclaredSupport(Rule):
 
 
 def _at_fault(audit: Audit, contract: Contract, model: Model) -> ClassInfo:
-    """The class that builds the inner model, unless the contract is declared already and the class denies it."""
-    return model.cls if contract.declared_by(model.cls) else audit.owner(model)
+    """The class that builds the inner model; the model's own where that is declared already and the class denies it, or
+    where the other one is served too, and is built around something else, that has no support."""
+    owner = audit.owner(model)
+    return model.cls if contract.declared_by(model.cls) or _serves_without(audit, owner, contract) else owner
+
+
+def _serves_without(audit: Audit, cls: ClassInfo, contract: Contract) -> bool:
+    """Whether a class is a model itself whose own inner models all lack a contract."""
+    model = audit.model_set.models.get(cls.key)
+    if model is None or not model.serves or not model.inner:
+        return False
+    return not any(a.supported for a in audit.status(model, contract).alternatives)
 
 
 def _confidence(status: Status) -> Confidence:

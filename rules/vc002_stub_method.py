@@ -345,12 +345,13 @@ class StubMethod(Rule):
             called = [m for m in called if audit.callers(contract, m.name)]
             called = [m for m in called if not _is_optional(audit, contract, m)]
             groups: dict[tuple[ClassInfo, str], list[Model]] = {}
-            for model in audit.models:
+            for model in audit.judged:
                 if model.becomes or model.role in ("draft", "pooling") or not audit.status(model, contract).satisfied:
                     continue
                 for method in called:
                     if _asked(audit, model, contract, method) and _effective_stub(audit, model, contract, method):
-                        groups.setdefault((_at_fault(audit, model, contract, method), method.name), []).append(model)
+                        owner = audit.at_home(_at_fault(audit, model, contract, method), model)
+                        groups.setdefault((owner, method.name), []).append(model)
             for (owner, name), models in groups.items():
                 method = next(m for m in called if m.name == name)
                 yield self._report(audit, contract, owner, method, models)
@@ -362,7 +363,7 @@ class StubMethod(Rule):
         """A member that the Protocol only announces, so that there is nothing where nobody sets it."""
         lacking = [
             m
-            for m in audit.models
+            for m in audit.judged
             if not m.becomes
             and m.role not in ("draft", "pooling")
             and contract.declared_by(m.cls)

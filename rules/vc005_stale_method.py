@@ -258,7 +258,7 @@ def _stale_call(audit: Audit, model: Model, contract: Contract) -> tuple[str, Al
 def _classes(audit: Audit) -> list[ClassInfo]:
     """Classes of the models and of their inner models, with their bases; each once."""
     seen: dict[ClassInfo, None] = {}
-    for model in audit.models:
+    for model in audit.judged:
         for cls in (model.cls, *(i.cls for i in model.inner if i.cls is not None)):
             for owner in cls.own_mro:
                 if not members.is_protocol(owner):

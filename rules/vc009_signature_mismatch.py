@@ -151,7 +151,7 @@ class SignatureMismatch(Rule):
         for contract in audit.contracts.values():
             called = [m for m in contract.methods if audit.callers(contract, m.name)]
             seen: set[tuple[ClassInfo, str]] = set()
-            for model in audit.models:
+            for model in audit.judged:
                 if model.becomes or model.role == "draft" or not audit.status(model, contract).satisfied:
                     continue
                 for method in called:

@@ -187,7 +187,7 @@ class MappingMismatch(Rule):
                 for model in audit.serving:
                     found = _mismatch(audit, model, contract, attribute)
                     if found is not None:
-                        key = (found.outer.owner, found.missing, found.differing)
+                        key = (audit.at_home(found.outer.owner, model), found.missing, found.differing)
                         groups.setdefault(key, []).append((model, found))
                 for (owner, _, _), pairs in groups.items():
                     yield self._report(audit, contract, attribute, owner, [m for m, _ in pairs], pairs[0][1])
@@ -201,7 +201,7 @@ class MappingMismatch(Rule):
         models: list[Model],
         found: _Mismatch,
     ) -> Finding:
-        cls = found.inner.cls
+        cls, holder = found.inner.cls, found.outer.owner
         assert cls is not None
         parts = []
         if found.missing:
@@ -222,7 +222,7 @@ class MappingMismatch(Rule):
             severity="warning" if found.missing else "info",  # other parts can be those of the checkpoint at hand
             fix=Fix("none", f"{cls.name} has {entries}"),
             chain=(
-                Link("mapping", False, owner.path, found.outer.line, f"{owner.name}.{attribute} {what}"),
+                Link("mapping", False, holder.path, found.outer.line, f"{holder.name}.{attribute} {what}"),
                 Link("mapping", True, found.own.owner.path, found.own.line, f"{found.own.owner.name} has {entries}"),
             ),
             gates=audit.check_uses(contract),

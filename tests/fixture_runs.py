@@ -41,13 +41,15 @@ def contract_of(tree: Tree) -> Contract:
 
 def job(tree: Tree, platform: str) -> tuple[dict[str, Any], list[Model]]:
     """What the harness has to do with a tree, and the models in the order of its answer."""
-    contract = contract_of(tree)
+    contract, checkout = contract_of(tree), tree.read.checkout
     setter = next(m for m in contract.methods if configures(m))
     getter = next(m for m in contract.methods if not configures(m))
     models = [m for m in tree.models if m.role != "draft" and generates(m.cls)]
     asked = list(calls_of(tree))
     return {
-        "root": str(tree.root),
+        "roots": list(dict.fromkeys(str(package.home) for package in checkout.packages)),
+        "packages": [package.name for package in checkout.packages],
+        "entry_points": [[p.module, p.function] for p in checkout.plugin.entry_points] if checkout.plugin else [],
         "platform": platform,
         "setter": setter.name,
         "getter": getter.name,
@@ -93,7 +95,7 @@ def model_type(model: Model) -> str:
 
 def configurations(tree: Tree, model: Model) -> Iterator[dict[str, Any]]:
     """For a model around another: one for each text model that a checkpoint can name; else only its own."""
-    source = "".join((tree.root / path).read_text() for path in {cls.path for cls in model.cls.own_mro})
+    source = "".join(tree.read.checkout.path(path).read_text() for path in {cls.path for cls in model.cls.own_mro})
     tokens = {name: 7 for name in IMAGE_TOKENS if re.search(rf"config\W+{name}", source)}
     texts = [m for m in tree.read.models if m.role == "text" and m.architectures and not m.becomes]
     inside = [m for m in texts if m.cls.path != model.cls.path] if model.inner or model.becomes else [model]
@@ -117,7 +119,9 @@ def run(trees: list[Tree], plugins: Sequence[tuple[Path, str]] = ()) -> list[Ran
     jobs = [job(tree, platform) for tree in trees for platform in platforms]
     for position, (folder, package) in enumerate(plugins):
         for asked, _ in jobs[position * len(platforms) : (position + 1) * len(platforms)]:
-            asked["plugin"] = [str(folder), package]
+            asked["roots"] = [*asked["roots"], str(folder)]
+            asked["packages"] = [*asked["packages"], package]
+            asked["entry_points"] = [*asked["entry_points"], [package, "register"]]
     environment = {**os.environ, "PYTHONPATH": str(FIXTURES / "stand_in"), "PYTHONDONTWRITEBYTECODE": "1"}
     answer = subprocess.run(
         [sys.executable, "-W", "error", str(FIXTURES / "harness.py")],

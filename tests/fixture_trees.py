@@ -14,6 +14,7 @@ from analyzer.checkout import open_checkout
 from analyzer.commands.selection import rule_names
 from analyzer.findings import Finding
 from analyzer.models import Model
+from analyzer.plugin import open_plugin
 from analyzer.records import Report
 from analyzer.settings import OWN_FILE, Settings, load_settings
 from analyzer.sift import sift
@@ -30,6 +31,7 @@ GENERATIONS = {
 """The folders that each tree is put together from; what stands in a later one replaces the same file of an earlier."""
 
 MODELS = "vllm/model_executor/models"
+SPECULATIVE, EMBEDDING = "_SPECULATIVE_DECODING_MODELS", "_EMBEDDING_MODELS"
 
 
 def all_cases() -> list[tuple[str, Case]]:
@@ -78,10 +80,10 @@ def add_case(case: Case, root: Path) -> str:
 def table_of(architecture: str) -> str:
     """The registry's table that an architecture belongs into, by the way vLLM's names end."""
     if architecture.startswith("Eagle"):
-        return "_SPECULATIVE_DECODING_MODELS"
+        return SPECULATIVE
     if architecture.endswith("ForConditionalGeneration"):
         return "_MULTIMODAL_MODELS"
-    return "_TEXT_GENERATION_MODELS" if architecture.endswith("ForCausalLM") else "_EMBEDDING_MODELS"
+    return "_TEXT_GENERATION_MODELS" if architecture.endswith("ForCausalLM") else EMBEDDING
 
 
 def audit(root: Path) -> Report:
@@ -100,16 +102,18 @@ def judge(read: Audit) -> Report:
 
 @dataclass
 class Tree:
-    """A tree with one case in it (or none), and what the audit of it says."""
+    """A tree with one case in it (or none), and what the audit of it says; ``vllm`` is the tree of a plugin's vLLM."""
 
     root: Path
     generation: str
     path: str = ""
+    vllm: Path | None = None
     read: Audit = field(init=False)
     report: Report = field(init=False)
 
     def __post_init__(self) -> None:
-        self.read = engine.read_checkout(open_checkout(self.root))
+        checkout = open_checkout(self.root) if self.vllm is None else open_plugin(self.root, open_checkout(self.vllm))
+        self.read = engine.read_checkout(checkout)
         self.report = judge(self.read)
 
     @property
@@ -120,7 +124,7 @@ class Tree:
     @property
     def models(self) -> list[Model]:
         """Those of the case's own file; all where there is no case."""
-        return [m for m in self.read.models if m.cls.path == self.path or not self.path]
+        return [m for m in self.read.judged if m.cls.path == self.path or not self.path]
 
 
 class Trees:

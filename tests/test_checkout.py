@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from analyzer import checkout as checkout_module
-from analyzer.checkout import Checkout, CheckoutError, open_checkout, read_version
+from analyzer import version as version_module
+from analyzer.checkout import Checkout, CheckoutError, open_checkout
+from analyzer.version import read_version
 
 MODELS = "vllm/model_executor/models"
 SCM_VERSION = "version: str\n__version__: str\n\n__version__ = version = '{}'\n__version_tuple__ = (0, 1)\n"
@@ -158,7 +159,7 @@ def test_another_layout(tree: Path, below: str) -> None:
     assert message_for(tree / below) == start
     make_files(tree, "vllm/models/interfaces.py")
     assert message_for(tree / below) == (
-        f"{start}; there is vllm/models/interfaces.py, a layout that this tool does not know"
+        f"{start}; there is vllm/models/interfaces.py: name it as interfaces in the settings"
     )
 
 
@@ -431,7 +432,7 @@ def test_a_git_that_fails(tree: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     fake.write_text(f"#!/bin/sh\n{body}\n")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", str(fake.parent), prepend=os.pathsep)
-    monkeypatch.setattr(checkout_module, "GIT_TIMEOUT", 0.5)
+    monkeypatch.setattr(version_module, "GIT_TIMEOUT", 0.5)
     assert read_version(tree) == "0.24.0"
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     assert read_version(tree) == "0.24.0"

@@ -40,7 +40,7 @@ def repaired(trees: Trees, name: str, tree: Tree) -> Tree | None:
     assert not plan.refused
     assert len(plan.applied) == len(fixes)
     assert not write_plan(root, plan).refused
-    return Tree(root, tree.generation, tree.path)
+    return Tree(root, tree.generation, tree.path, tree.vllm)
 
 
 class Session:

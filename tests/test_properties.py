@@ -258,7 +258,7 @@ def test_the_checkers_answer_as_isinstance_does(program: Program) -> None:
     made = execute(program)
     with analysed(program) as index:
         contracts = read_contracts(index, index.checkout)
-        machine = Machine(index, Registry(index, ""))
+        machine = Machine(index, Registry(index, ()))
         assert set(contracts) == {d.name for d in program.definitions if d.protocol}
         facts = index.module(MODULE)
         assert facts is not None

@@ -90,6 +90,10 @@ fail-on = "never"
 baseline = "sub/known.json"
 cache-dir = "/cache"
 require-reason = true
+vllm = "../vllm"
+package = "ours"
+interfaces = "ours/contracts.py"
+registries = ["ours/tables.py"]
 per-path-ignores."a/*" = ["VC001"]
 per-path-ignores."b" = []
 contract.SupportsOurs.undeclared = "info"
@@ -110,11 +114,16 @@ def test_every_key(tmp_path: Path) -> None:
         cache_dir=Path("/cache"),
         require_reason=True,
         contract=(("SupportsOurs", Handling(undeclared="info")),),
+        vllm=str(tmp_path / "../vllm"),
+        package="ours",
+        interfaces="ours/contracts.py",
+        registries=("ours/tables.py",),
         file=file,
         origins=settings.origins,
     )
     lines = {"select": 1, "ignore": 2, "contracts": 5, "model-roots": 6, "fail-on": 7, "baseline": 8}
-    lines |= {"cache-dir": 9, "require-reason": 10, "per-path-ignores": 11, "contract": 13}
+    lines |= {"cache-dir": 9, "require-reason": 10, "vllm": 11, "package": 12, "interfaces": 13, "registries": 14}
+    lines |= {"per-path-ignores": 15, "contract": 17}
     assert settings.origins == {key: f"{file}:{line}" for key, line in lines.items()}
     assert lines.keys() == KEYS.keys()
     assert [settings.wants(code) for code in ("VC001", "VC002", "VC003")] == [True, False, False]
@@ -127,7 +136,7 @@ def test_the_same_in_a_pyproject(tmp_path: Path) -> None:
     )
     theirs = find_settings(file.parent, RULES)
     same = [key for key, name in KEYS.items() if getattr(mine, name) == getattr(theirs, name)]
-    assert set(KEYS) - set(same) == {"baseline"}
+    assert set(KEYS) - set(same) == {"baseline", "vllm"}
     assert theirs.baseline == tmp_path / "shared" / "sub" / "known.json"
     assert theirs.origins["select"] == f"{file}:4"
 

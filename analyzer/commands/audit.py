@@ -96,7 +96,7 @@ def audit(
     PATH is a vLLM tree; without it (and without --release) the vLLM that is installed for this Python is
     audited. Nothing of it is imported or run.
     """
-    if sum(given is not None for given in (path, release, python)) > 1:
+    if sum(word is not None for word in (path, release, python if given.vllm is None else None)) > 1:
         raise click.UsageError("give one of PATH, --release and --python")
     wanted = settle(forms, target)
     if detail == "statistics" and all(one.form != "text" for one in wanted):
@@ -106,7 +106,7 @@ def audit(
     watch = Timings()
     with failing_in_one_line():
         with watch.stage("settings and version"):
-            path = tree_around(typed) if typed is not None and path is None else path
+            path = tree_around(typed, given) if typed is not None and path is None else path
             tree, settings = tree_with_settings(path, release, python, given, no_cache=no_cache)
         if update_baseline and settings.baseline is None:
             raise click.UsageError("--update-baseline needs --baseline FILE, or a baseline in the settings")

@@ -17,14 +17,14 @@ SAME_FOR_ALL = frozenset({"gate"})
 
 
 def inside(checkout: Checkout, files: Iterable[Path]) -> set[str]:
-    """The files of the checkout's package among some, relative to its root."""
+    """The files of what is audited among some: of the package, or of the plugin's, relative to its root."""
     found = set()
     for file in files:
         try:
             rel = checkout.rel(file)
         except ValueError:  # elsewhere in the repository
             continue
-        if rel.startswith(f"{checkout.package.name}/"):
+        if any(package.holds(rel) for package in checkout.packages):
             found.add(rel)
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -17,6 +16,7 @@ from analyzer.commands.options import Given
 from analyzer.commands.said import Said, deliver, say
 from analyzer.commands.tree import Tree, cache_options, failing_in_one_line
 from analyzer.nearest import did_you_mean
+from analyzer.settings import RELEASE
 
 if TYPE_CHECKING:
     from analyzer.changes import Changes
@@ -38,8 +38,6 @@ Exit codes:
   2  the run itself failed: one line on standard error says why
 """
 
-RELEASE = re.compile(r"v?(\d+\.\d+(\.\d+)*([a-z]+\d+)?(\.post\d+)?)")
-
 
 @click.command(epilog=EXAMPLES, short_help="Tell what changed between two vLLM trees.")
 @click.argument("old", metavar="OLD")
@@ -56,6 +54,17 @@ RELEASE = re.compile(r"v?(\d+\.\d+(\.\d+)*([a-z]+\d+)?(\.post\d+)?)")
     "--output", "-o", "target", metavar="FILE", type=click.Path(path_type=Path), help="Write the report to a file."
 )
 @click.option("--contract", metavar="NAME", multiple=True, help="Only this contract, such as SupportsEagle3.")
+@click.option(
+    "--plugin",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="Compare what a package outside vLLM is like with OLD and with NEW.",
+)
+@click.option(
+    "--vllm",
+    metavar="PATH|RELEASE|installed",
+    help="OLD and NEW are two states of a package outside vLLM, each with this vLLM.",
+)
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if support was lost or there is a new error.")
 @cache_options
 @click.pass_context
@@ -66,6 +75,8 @@ def diff(
     form: str,
     target: Path | None,
     contract: tuple[str, ...],
+    plugin: Path | None,
+    vllm: str | None,
     exit_code: bool,
     cache_dir: Path | None,
     no_cache: bool,
@@ -76,11 +87,16 @@ def diff(
     OLD and NEW are each a vLLM tree or the number of a release, which is fetched with pip once and then kept.
     Which findings count is what the settings of NEW say, for both; a baseline is left out of it.
     """
+    if plugin is not None and vllm is not None:
+        raise click.UsageError("give one of --plugin and --vllm")
     with failing_in_one_line():
-        trees = [
-            named_tree(word, hint, no_cache=no_cache, cache_dir=cache_dir)
-            for word, hint in ((old, "OLD"), (new, "NEW"))
-        ]  # both, before the work begins
+        trees = []
+        for word, hint in ((old, "OLD"), (new, "NEW")):  # both, before the work begins
+            given = Given(vllm=vllm if plugin is None else word, cache_dir=cache_dir)
+            if plugin is not None:
+                trees.append(tree_with_settings(plugin, None, None, given, no_cache=no_cache))
+            else:
+                trees.append(named_tree(word, hint, given, no_cache=no_cache))
         (older, _), (newer, settings) = trees
         wanted = contract or settings.contracts
         seen = older.state.digest if older.state is not None else None
@@ -112,23 +128,21 @@ def _said(
     return Said((render(changes, form, to_file=to_file),), (), code)
 
 
-def named_tree(
-    word: str, parameter: str, *, no_cache: bool = False, cache_dir: Path | None = None
-) -> tuple[Tree, Settings]:
+def named_tree(word: str, parameter: str, given: Given, *, no_cache: bool = False) -> tuple[Tree, Settings]:
     """The tree of a folder or a release's number, and its settings; a folder of that name comes first.
 
     Args:
         word: as typed.
         parameter: its name, for the error.
-        no_cache, cache_dir: the options of the same names.
+        given: the other options.
+        no_cache: the option of the same name.
 
     Raises:
         click.BadParameter: it is neither.
         CheckoutError, ReleaseError: it has no tree that can be used.
     """
     path = Path(word).expanduser()
-    given = Given(cache_dir=cache_dir)
-    if path.exists():
+    if path.exists() or given.vllm is not None:
         return tree_with_settings(path, None, None, given, no_cache=no_cache)
     number = RELEASE.fullmatch(word)
     if number is None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from analyzer.commands import output
+from analyzer.commands.options import Given, naming
 from analyzer.commands.said import say_of_tool
 from analyzer.commands.selection import find_code
 from analyzer.commands.tree import Tree, cache_options, failing_in_one_line
@@ -47,6 +48,7 @@ ALL = ""
     help="Explain a contract as the tree has it, or list the tree's contracts.",
 )
 @click.option("--release", metavar="X.Y.Z", help="With --contract: of a published release.")
+@naming
 @click.option("--since", metavar="OLD", help="With --contract NAME: what changed since an older tree or release.")
 @click.option(
     "--format",
@@ -61,6 +63,8 @@ def explain(
     what: str | None,
     contract: str | None,
     release: str | None,
+    vllm: str | None,
+    package: str | None,
     since: str | None,
     form: str,
     cache_dir: Path | None,
@@ -76,6 +80,8 @@ def explain(
     if contract is None:
         if release is not None or since is not None:
             raise click.UsageError("--release and --since go with --contract")
+        if vllm is not None or package is not None:
+            raise click.UsageError("--vllm and --package go with --contract")
         code = find_code(what) if what is not None else None
         make = partial(_rules, code, form)
         output.write_out(say_of_tool(("explain", code, form), make, no_cache=no_cache, cache_dir=cache_dir))
@@ -88,14 +94,15 @@ def explain(
         raise click.UsageError("--since goes with --contract NAME")
     from analyzer.commands.diff import named_tree
     from analyzer.commands.judging import tree_with_settings
-    from analyzer.commands.options import Given
 
     with failing_in_one_line():
+        given = Given(vllm=vllm, package=package, cache_dir=cache_dir)
         if what is not None:
-            tree, _ = named_tree(what, "PATH", no_cache=no_cache, cache_dir=cache_dir)
+            tree, _ = named_tree(what, "PATH", given, no_cache=no_cache)
         else:
-            tree, _ = tree_with_settings(None, release, None, Given(cache_dir=cache_dir), no_cache=no_cache)
-        older = named_tree(since, "--since", no_cache=no_cache, cache_dir=cache_dir)[0] if since is not None else None
+            tree, _ = tree_with_settings(None, release, None, given, no_cache=no_cache)
+        before = Given(cache_dir=cache_dir)
+        older = named_tree(since, "--since", before, no_cache=no_cache)[0] if since is not None else None
         output.write_out(_contracts(tree, contract, older, form))
 
 

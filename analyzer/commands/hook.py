@@ -18,6 +18,7 @@ from analyzer.commands.options import Given, judging
 from analyzer.commands.tree import cache_options, failing_in_one_line
 
 if TYPE_CHECKING:
+    from analyzer.checkout import Checkout
     from analyzer.commands.tree import Tree
     from analyzer.records import Report
     from analyzer.settings import Settings
@@ -57,14 +58,15 @@ def hook(context: click.Context, files: tuple[Path, ...], root: Path, fix: bool,
 
     All of the checkout is judged, so that a change of an inner model that breaks a wrapper in another file is
     reported too: a finding counts if it is in one of FILES, or a link of its chain is. Where results of an earlier
-    run are known and no file changed that matters, next to nothing is read.
+    run are known and no file changed that matters, next to nothing is read. With --vllm, or that key in the
+    settings, the repository is a package outside vLLM.
     """
     with failing_in_one_line():
         tree, settings = _tree(root, given, no_cache=no_cache)
         changed = inside(tree.checkout, files)
         if not changed:
             context.exit(CLEAN)
-        named = partial(_named, tree.checkout.root)
+        named = partial(_named, tree.checkout)
         if fix:
             report = judge(tree, settings, baseline=settings.baseline)
             context.exit(FINDINGS if _fix(report, changed, settings.fail_on, named) else CLEAN)
@@ -83,16 +85,18 @@ def _tree(root: Path, given: Given, *, no_cache: bool) -> tuple[Tree, Settings]:
     try:
         return tree_with_settings(root, None, None, given, no_cache=no_cache)
     except CheckoutError as error:
+        if given.vllm is not None:
+            raise
         why = str(error).partition("; ")[0]
         raise Failure(
             f"{why}; the hook judges the vLLM tree of the repository, in its root or where --tree says "
-            "(args: [--tree, FOLDER])"
+            "(args: [--tree, FOLDER]), or a package outside vLLM (args: [--vllm, RELEASE])"
         ) from error
 
 
-def _named(root: Path, rel: str) -> str:
+def _named(checkout: Checkout, rel: str) -> str:
     """A file as the user names it: from the working directory, which is the repository's root in a hook."""
-    path = root / rel
+    path = checkout.path(rel)
     with suppress(ValueError):
         return path.relative_to(Path.cwd()).as_posix()
     return path.as_posix()

@@ -8,11 +8,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analyzer.commands.options import Given, settings_for, with_model_roots
+import click
+
+from analyzer.commands.failure import Failure
+from analyzer.commands.options import Given, layout_of, settings_for, with_model_roots
 from analyzer.commands.selection import rule_names
-from analyzer.commands.tree import Tree, open_tree, tree_of
+from analyzer.commands.tree import Tree, open_named, open_tree, tree_of
+from analyzer.problems import InputError
 
 if TYPE_CHECKING:
+    from analyzer.checkout import Checkout
     from analyzer.findings import Finding
     from analyzer.records import Report
     from analyzer.settings import Settings
@@ -25,20 +30,66 @@ def tree_with_settings(
     """The tree that a command line names (a folder, a release, or what is installed), and the settings for it.
 
     The settings of a folder are looked for from there upwards; a release and an installed package are nobody's
-    project, so there the working directory is where the search begins.
+    project, so there the working directory is where the search begins.  Where the options or the settings name a vLLM
+    tree, the folder is a plugin that is held against it; without a folder, that of the settings or the working
+    directory.
 
     Raises:
         CheckoutError, ReleaseError: there is no such tree.
         Failure: the settings cannot be used.
     """
-    if path is not None:
-        checkout = open_tree(path)
-        settings = settings_for(checkout.root, given)
-    else:
-        settings = settings_for(Path.cwd(), given)
-        checkout = open_tree(None, release, python, settings.cache_dir)
-    checkout = with_model_roots(checkout, settings)
+    checkout, settings = _opened(path, release, python, given)
     return tree_of(checkout, no_cache=no_cache, cache_dir=settings.cache_dir), settings
+
+
+def _opened(path: Path | None, release: str | None, python: Path | None, given: Given) -> tuple[Checkout, Settings]:
+    if given.vllm is not None and release is not None:
+        raise click.UsageError("give one of --vllm and --release")
+    if path is not None and given.vllm is None:
+        return _of_folder(path, given)
+    settings = settings_for(path or Path.cwd(), given)
+    if settings.vllm is None or release is not None or (python is not None and given.vllm is None):
+        checkout = open_tree(None, release, python, settings.cache_dir, layout_of(settings))
+        return with_model_roots(checkout, settings), settings
+    folder = path or (settings.file.parent if settings.file is not None and given.vllm is None else Path.cwd())
+    return _plugin(folder, settings, python), settings
+
+
+def _of_folder(path: Path, given: Given) -> tuple[Checkout, Settings]:
+    """A vLLM tree, or what the settings of the folder say that it is: a fork with other names, or a plugin."""
+    from analyzer.checkout import CheckoutError
+    from analyzer.settings import Settings
+
+    if given.package is None:
+        try:
+            checkout = open_tree(path)
+        except CheckoutError:
+            settings = settings_for(path, given) if path.is_dir() else Settings()
+            if settings.vllm is None and settings.package is None and settings.interfaces is None:
+                raise
+        else:
+            settings = settings_for(checkout.root, given)
+            if layout_of(settings) != checkout.layout:
+                checkout = open_tree(checkout.root, layout=layout_of(settings))
+            return with_model_roots(checkout, settings), settings
+    else:
+        settings = settings_for(path, given)
+    if settings.vllm is not None:
+        return _plugin(path, settings, None), settings
+    return with_model_roots(open_tree(path, layout=layout_of(settings)), settings), settings
+
+
+def _plugin(folder: Path, settings: Settings, python: Path | None) -> Checkout:
+    from analyzer.plugin import open_plugin
+    from analyzer.settings import COMMAND_LINE
+
+    assert settings.vllm is not None
+    origin = settings.origin("vllm")
+    try:
+        vllm = open_named(settings.vllm, settings.cache_dir, python, layout_of(settings))
+    except InputError as error:
+        raise Failure(f"{'--vllm' if origin == COMMAND_LINE else origin}: {error}") from error
+    return open_plugin(folder, with_model_roots(vllm, settings))
 
 
 def judge(tree: Tree, settings: Settings, *, baseline: Path | None = None, update: bool = False) -> Report:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from analyzer.commands.failure import CLEAN
+from analyzer.commands.judging import tree_with_settings
+from analyzer.commands.options import Given, naming
 from analyzer.commands.said import Said, deliver, say
-from analyzer.commands.tree import cache_options, failing_in_one_line, open_tree, tree_of
+from analyzer.commands.tree import cache_options, failing_in_one_line
 from analyzer.nearest import did_you_mean
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ Exit codes:
     type=click.Path(path_type=Path),
     help="Read the vLLM installed for another interpreter.",
 )
+@naming
 @click.option("--only", metavar="VERDICT", type=click.Choice(VERDICTS), multiple=True, help="Only these cells.")
 @click.option("--architecture", metavar="GLOB", multiple=True, help="Only these architectures, such as 'Qwen*'.")
 @click.option(
@@ -87,6 +90,8 @@ def matrix(
     path: Path | None,
     release: str | None,
     python: Path | None,
+    vllm: str | None,
+    package: str | None,
     only: tuple[str, ...],
     architecture: tuple[str, ...],
     contract: tuple[str, ...],
@@ -101,11 +106,12 @@ def matrix(
     PATH is a vLLM tree; without it (and without --release) the vLLM that is installed for this Python is
     read. An architecture has one row for each class that can serve it, such as one for each platform.
     """
-    if sum(given is not None for given in (path, release, python)) > 1:
+    if sum(word is not None for word in (path, release, python if vllm is None else None)) > 1:
         raise click.UsageError("give one of PATH, --release and --python")
     template = _template(links, form)
     with failing_in_one_line():
-        tree = tree_of(open_tree(path, release, python, cache_dir), no_cache=no_cache, cache_dir=cache_dir)
+        given = Given(vllm=vllm, package=package, cache_dir=cache_dir)
+        tree, _ = tree_with_settings(path, release, python, given, no_cache=no_cache)
         make = partial(_said, tree, only, architecture, contract, form, template, to_file=target is not None)
         said = say(tree, ("matrix", only, architecture, contract, form, links, target is None), make)
     deliver(said, target)

@@ -6,7 +6,7 @@ import functools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -15,7 +15,7 @@ from analyzer.commands.failure import Failure
 from analyzer.commands.selection import codes_of, rule_names
 
 if TYPE_CHECKING:
-    from analyzer.checkout import Checkout
+    from analyzer.checkout import Checkout, Layout
     from analyzer.settings import Settings
 
 FAIL_ON = ("error", "warning", "info", "never")
@@ -29,6 +29,8 @@ class Given:
 
     config: Path | None = None
     no_config: bool = False
+    vllm: str | None = None
+    package: str | None = None
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     contract: tuple[str, ...] = ()
@@ -37,7 +39,16 @@ class Given:
     cache_dir: Path | None = None
 
 
+_NAMING = (
+    click.option(
+        "--vllm",
+        metavar="PATH|RELEASE|installed",
+        help="PATH is a package outside vLLM: its models are judged, with this vLLM.",
+    ),
+    click.option("--package", metavar="NAME", help="What vLLM's package is called, in a fork that renamed it."),
+)
 _SELECTING = (
+    *_NAMING,
     click.option(
         "--config",
         metavar="FILE",
@@ -59,6 +70,13 @@ _JUDGING = (
         "--baseline", metavar="FILE", type=click.Path(path_type=Path), help="Findings in this file do not count."
     ),
 )
+
+
+def naming(command: Command) -> Command:
+    """Options for which tree is meant, beside its path; the command gets them by their names."""
+    for option in reversed(_NAMING):
+        command = option(command)
+    return command
 
 
 def selecting(command: Command) -> Command:
@@ -115,6 +133,8 @@ def settings_for(start: Path, given: Given) -> Settings:
         ignore=() if ignore is None and select is not None else ignore,
         contracts=given.contract or None,
         fail_on=given.fail_on,
+        vllm=given.vllm,
+        package=given.package,
         baseline=given.baseline,
         cache_dir=given.cache_dir,
     )
@@ -123,8 +143,42 @@ def settings_for(start: Path, given: Given) -> Settings:
     return settings
 
 
+def layout_of(settings: Settings) -> Layout:
+    """What the tree calls things by the settings.
+
+    Raises:
+        Failure: a name is none, or a file is not in the package.
+    """
+    from analyzer.checkout import AS_VLLM, Layout
+
+    package = AS_VLLM.package if settings.package is None else settings.package
+    if not package.isidentifier():
+        raise Failure(f"{_told(settings, 'package')}: {package} is no name of a package")
+    interfaces = AS_VLLM.interfaces
+    if settings.interfaces is not None:
+        interfaces = _inside(package, settings.interfaces, _told(settings, "interfaces"))
+    registries = (_inside(package, name, _told(settings, "registries")) for name in settings.registries)
+    return Layout(package, interfaces, tuple(registries))
+
+
+def _told(settings: Settings, key: str) -> str:
+    from analyzer.settings import COMMAND_LINE
+
+    origin = settings.origin(key)
+    return f"--{key}" if origin == COMMAND_LINE else origin
+
+
+def _inside(package: str, name: str, origin: str) -> PurePosixPath:
+    """A file's place in the package, which it has to be in."""
+    path = PurePosixPath(os.path.normpath(name).replace(os.sep, "/"))
+    if path.parts[:1] != (package,) or path.suffix != ".py":
+        raise Failure(f"{origin}: {name}: has to be a module of the package, such as {package}/models/registry.py")
+    return path.relative_to(package)
+
+
 def with_model_roots(checkout: Checkout, settings: Settings) -> Checkout:
-    """The checkout with the folders of models that the settings name, and what they say of contracts.
+    """The checkout with the folders of models that the settings name, relative to vLLM's root, and what they say of
+    contracts.
 
     Raises:
         Failure: there is no such folder.

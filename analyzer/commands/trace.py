@@ -11,7 +11,7 @@ import click
 
 from analyzer.commands.failure import CLEAN, FINDINGS
 from analyzer.commands.judging import tree_with_settings
-from analyzer.commands.options import Given
+from analyzer.commands.options import Given, naming
 from analyzer.commands.said import Said, deliver, say
 from analyzer.commands.tree import Tree, cache_options, failing_in_one_line
 
@@ -41,6 +41,7 @@ DEFAULT = "SupportsEagle3"
 @click.argument("path", required=False, type=click.Path(path_type=Path))
 @click.option("--release", metavar="X.Y.Z", help="A published release, fetched with pip and kept in a cache.")
 @click.option("--python", metavar="PATH", type=click.Path(path_type=Path), help="The vLLM of another interpreter.")
+@naming
 @click.option("--contract", metavar="NAME", default=DEFAULT, show_default=True, help="What the model should support.")
 @click.option(
     "--draft",
@@ -59,6 +60,8 @@ def trace(
     path: Path | None,
     release: str | None,
     python: Path | None,
+    vllm: str | None,
+    package: str | None,
     contract: str,
     draft: Path | None,
     everything: bool,
@@ -73,10 +76,11 @@ def trace(
     PATH is a vLLM tree; without it the vLLM that is installed for this Python is asked. Nothing is imported, run
     or fetched for the checkpoint.
     """
-    if sum(given is not None for given in (path, release, python)) > 1:
+    if sum(word is not None for word in (path, release, python if vllm is None else None)) > 1:
         raise click.UsageError("give one of PATH, --release and --python")
     with failing_in_one_line():
-        tree, _ = tree_with_settings(path, release, python, Given(cache_dir=cache_dir), no_cache=no_cache)
+        given = Given(vllm=vllm, package=package, cache_dir=cache_dir)
+        tree, _ = tree_with_settings(path, release, python, given, no_cache=no_cache)
         make = partial(_said, tree, name, contract, draft, form, everything, to_file=target is not None)
         files = [_file(Path(name))] if _is_path(name) else []
         files += [_file(draft)] if draft is not None else []

@@ -19,7 +19,7 @@ from analyzer.timings import Stage, unmeasured
 
 if TYPE_CHECKING:
     from analyzer.cache import Cache, State
-    from analyzer.checkout import Checkout
+    from analyzer.checkout import Checkout, Layout
     from analyzer.records import Report
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -49,14 +49,25 @@ def failing_in_one_line() -> Iterator[None]:
 
 
 def open_tree(
-    path: Path | None, release: str | None = None, python: Path | None = None, cache_dir: Path | None = None
+    path: Path | None,
+    release: str | None = None,
+    python: Path | None = None,
+    cache_dir: Path | None = None,
+    layout: Layout | None = None,
 ) -> Checkout:
     """The tree that a command line names: a folder, a release, or what is installed.
+
+    Args:
+        path, release, python: the arguments of the same names.
+        cache_dir: where releases are kept.
+        layout: what the tree calls things, where not as vLLM does.
 
     Raises:
         CheckoutError, ReleaseError: there is none.
     """
-    from analyzer.checkout import open_checkout
+    from analyzer.checkout import AS_VLLM, open_checkout
+
+    layout = layout or AS_VLLM
 
     if release is not None:
         from analyzer.release import fetch_release
@@ -66,8 +77,35 @@ def open_tree(
     if path is None:
         from analyzer.installed import find_installed
 
-        path = find_installed(python)
-    return open_checkout(path)
+        path = find_installed(python, layout.package)
+    return open_checkout(path, layout)
+
+
+def open_named(
+    word: str, cache_dir: Path | None = None, python: Path | None = None, layout: Layout | None = None
+) -> Checkout:
+    """The vLLM tree that a word stands for: a folder, the number of a release, or ``installed``.
+
+    Args:
+        word: as typed; a folder of that name comes first.
+        cache_dir: the option of the same name.
+        python: whose vLLM ``installed`` is; this interpreter's unless given.
+        layout: see :func:`open_tree`.
+
+    Raises:
+        InputError: there is none.
+    """
+    from analyzer.settings import INSTALLED, RELEASE
+
+    path = Path(word).expanduser()
+    if path.exists():
+        return open_tree(path, layout=layout)
+    if word == INSTALLED:
+        return open_tree(None, None, python, layout=layout)
+    number = RELEASE.fullmatch(word)
+    if number is None:
+        raise InputError(f"{word}: no such folder, no release number such as 0.33.0, and not {INSTALLED}")
+    return open_tree(None, number[1], None, cache_dir, layout)
 
 
 def cache_folder_of(cache_dir: Path | None) -> Path:
@@ -129,7 +167,7 @@ class Tree:
             EngineError: the tree cannot be audited.
         """
         from analyzer import codec
-        from analyzer.records import Report, TreeRecord
+        from analyzer.records import Report
 
         fresh: list[Report] = []
 
@@ -148,7 +186,7 @@ class Tree:
             report = codec.decode(data, Report)
         except codec.CodecError:  # its checksum is right: written by something that is not this tool
             return self._audit()
-        return replace(report, checkout=TreeRecord(self.checkout.root, self.checkout.version))
+        return replace(report, checkout=self.checkout.record())
 
     def _audit(self) -> Report:
         from analyzer import engine

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from analyzer.commands.concerning import inside, only_about
 from analyzer.commands.failure import Failure
+from analyzer.commands.options import Given, layout_of, settings_for
 from analyzer.commands.tree import Tree
 
 if TYPE_CHECKING:
@@ -29,17 +30,26 @@ class View:
         return replace(only_about(report, self.files), checkout=replace(report.checkout, root=self.root))
 
 
-def tree_around(file: Path) -> Path:
-    """The tree that a file is in; the file need not be there.
+def tree_around(file: Path, given: Given) -> Path | None:
+    """The tree that a file is in; the file need not be there.  None where the options name the vLLM of a plugin.
 
     Raises:
-        Failure: it is in none.
+        Failure: it is in none, and no settings above it say that it is in a plugin.
     """
+    if given.vllm is not None:
+        return None
     from analyzer.checkout import INTERFACES, PACKAGE
     from analyzer.source import is_file
 
     for folder in file.absolute().parents:
         if is_file(folder / PACKAGE / INTERFACES):
+            return folder
+    settings = settings_for(file.absolute().parent, given)
+    if settings.vllm is not None and settings.file is not None:
+        return settings.file.parent
+    layout = layout_of(settings)
+    for folder in file.absolute().parents:
+        if is_file(folder / str(layout)):
             return folder
     raise Failure(f"{file}: in no vLLM tree; name one: vllm-contracts audit PATH --stdin-filename {file}")
 
@@ -61,8 +71,10 @@ def unsaved(tree: Tree, file: Path | None) -> Iterator[tuple[Tree, View | None]]
     data = sys.stdin.buffer.read() if sys.stdin is not None else b""
     checkout = tree.checkout
     files = tuple(inside(checkout, [file]))
+    if not all(map(checkout.is_judged, files)):
+        raise Failure(f"{file}: is vLLM's, and not the plugin's")
     view = View(checkout.root, files)
-    if not files or not files[0].endswith(".py") or _saved(checkout.root / files[0]) == data:
+    if not files or not files[0].endswith(".py") or _saved(checkout.path(files[0])) == data:
         yield tree, view
         return
     from analyzer.overlay import overlay

@@ -14,8 +14,10 @@ import click
 
 from analyzer.commands import output
 from analyzer.commands.failure import CLEAN, FINDINGS, Failure
+from analyzer.commands.judging import tree_with_settings
+from analyzer.commands.options import Given, naming
 from analyzer.commands.progress import counting, working
-from analyzer.commands.tree import failing_in_one_line, open_tree
+from analyzer.commands.tree import failing_in_one_line
 from analyzer.nearest import did_you_mean
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ Exit codes:
 @click.command(epilog=EXAMPLES, short_help="Confirm the audit's verdicts by execution, without weights.")
 @click.argument("path", required=False, type=click.Path(path_type=Path))
 @click.option("--release", metavar="X.Y.Z", help="The sources of a published release, fetched with pip and kept.")
+@naming
 @click.option(
     "--python",
     metavar="PATH",
@@ -79,6 +82,8 @@ def verify(
     context: click.Context,
     path: Path | None,
     release: str | None,
+    vllm: str | None,
+    package: str | None,
     python: Path | None,
     after_fix: bool,
     unsafe_fixes: bool,
@@ -103,7 +108,8 @@ def verify(
     from analyzer.verify.process import Limits
 
     limits = Limits(seconds=time_limit, start=max(300.0, time_limit), batch=batch)
-    with failing_in_one_line(), _failing_to_execute(), _tree(path, release, python, after_fix, unsafe_fixes) as tree:
+    opened = _tree(path, release, Given(vllm=vllm, package=package), python, after_fix, unsafe_fixes)
+    with failing_in_one_line(), _failing_to_execute(), opened as tree:
         checkout, sources, repairs = tree
         result = _verified(checkout, sources, repairs, python, classes, limits, stand_in=not no_stand_ins)
     text = _render(result, form)
@@ -128,10 +134,12 @@ Tree = tuple["Checkout", "Checkout", "list[Repair]"]
 
 
 @contextmanager
-def _tree(path: Path | None, release: str | None, python: Path | None, after_fix: bool, unsafe: bool) -> Iterator[Tree]:
+def _tree(
+    path: Path | None, release: str | None, given: Given, python: Path | None, after_fix: bool, unsafe: bool
+) -> Iterator[Tree]:
     """The tree that is meant, the tree to execute (a fixed copy of it, or itself), and what was repaired."""
     named = path is not None or release is not None
-    checkout = open_tree(path, release, None if named else python)
+    checkout = tree_with_settings(path, release, None if named else python, given, no_cache=True)[0].checkout
     if not after_fix:
         yield checkout, checkout, []
         return
@@ -143,9 +151,10 @@ def _tree(path: Path | None, release: str | None, python: Path | None, after_fix
     with working(f"reading vLLM {checkout.version or ''}"):
         report = engine.audit(checkout, all_rules())
     with tempfile.TemporaryDirectory(prefix="vllm-contracts-") as scratch:
-        root = copy_sources(checkout.root, checkout.package.name, Path(scratch))
-        done = _carry_out(report, root, ("safe", "unsafe") if unsafe else ("safe",))
-        yield checkout, open_tree(root), repairs_of(to_dict(report), done)
+        copied = ((package.path, checkout.rel(package.path)) for package in checkout.judged_packages)
+        copy_sources(copied, Path(scratch))
+        done = _carry_out(report, Path(scratch), ("safe", "unsafe") if unsafe else ("safe",))
+        yield checkout, checkout.moved(Path(scratch)), repairs_of(to_dict(report), done)
 
 
 def _carry_out(report: Report, root: Path, allowed: Sequence[str]) -> dict[int, str]:
@@ -176,6 +185,7 @@ def _verified(
     """Read, ask, and compare."""
     from analyzer import engine
     from analyzer.installed import executable
+    from analyzer.report.context import described
     from analyzer.report.json import to_dict
     from analyzer.skeletons import skeletons
     from analyzer.verify.compare import compare
@@ -187,13 +197,16 @@ def _verified(
         read, result = engine.read_and_judge(sources, all_rules())
         report = to_dict(result)
         built = [asdict(skeleton) for skeleton in skeletons(read)]
+    plugin = sources.plugin
     place = Place(
-        root=str(sources.root),
+        root=str(sources.package.parent),
         version=checkout.version or "",
         interfaces=sources.module_name(sources.interfaces_path),
         registry=sources.module_name(sources.registry_path),
-        model_folders=tuple(".".join(folder.relative_to(sources.root).parts) for folder in sources.model_roots),
+        model_folders=tuple(map(sources.module_of_root, sources.model_roots)),
         compiled=(str(checkout.package),),
+        beside=tuple(dict.fromkeys(str(package.home) for package in plugin.packages)) if plugin else (),
+        entry_points=tuple((point.module, point.function) for point in plugin.entry_points) if plugin else (),
     )
     plan = make_plan(report, built, place, classes)
     _complain_about_unknown(classes, plan, report)
@@ -201,7 +214,7 @@ def _verified(
     with counting("executing") as progress:
         answers = Runner(interpreter, plan, limits, stand_in=stand_in, progress=progress).run()
     found = compare(report, plan, answers, repairs)
-    found.tree = {"root": str(checkout.root), "vllm_version": checkout.version, "after_fix": sources is not checkout}
+    found.tree = {**described(checkout.record()), "after_fix": sources is not checkout}
     found.environment["interpreter"] = str(interpreter)
     return found
 

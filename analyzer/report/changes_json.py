@@ -28,6 +28,7 @@ from analyzer.records import (
     StatusRecord,
     TreeRecord,
 )
+from analyzer.report.context import described
 
 SCHEMA = 1
 TOOL = "vllm-contracts"
@@ -67,8 +68,7 @@ def render(changes: Changes) -> str:
 
 def _tree(tree: TreeRecord, diagnostics: tuple[Diagnostic, ...]) -> Record:
     return {
-        "root": str(tree.root),
-        "vllm_version": tree.version,
+        **described(tree),
         "diagnostics": [{"path": d.path, "line": d.line, "message": d.message} for d in diagnostics],
     }
 

@@ -26,10 +26,21 @@ def title(changes: Changes) -> list[Block]:
     """The page's head: the versions and where the trees lie."""
     old, new = changes.old, changes.new
     return [
-        Heading(f"From vLLM {version(old)} to {version(new)}", 1),
-        Item(f"old: {code(str(old.root))}"),
-        Item(f"new: {code(str(new.root))}"),
+        Heading(f"From {_whole(old)} to {_whole(new) if new.plugin is not None else version(new)}", 1),
+        Item(f"old: {_folder(old)}"),
+        Item(f"new: {_folder(new)}"),
     ]
+
+
+def _whole(tree: TreeRecord) -> str:
+    plugin = tree.plugin
+    about = [] if plugin is None else [plugin.name, *([code(plugin.version)] if plugin.version else []), "with"]
+    return " ".join([*about, "vLLM", version(tree)])
+
+
+def _folder(tree: TreeRecord) -> str:
+    beside = "" if tree.plugin is None else f", with the vLLM in {code(str(tree.plugin.vllm))}"
+    return f"{code(str(tree.root))}{beside}"
 
 
 def version(tree: TreeRecord) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from analyzer.findings import Fix, Severity
+from analyzer.packages import VLLM
+from analyzer.records import TreeRecord
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,6 +41,25 @@ class Change(Protocol):
     def before(self) -> bytes: ...
     @property
     def after(self) -> bytes: ...
+
+
+def placed(prefix: str, path: str) -> str:
+    """A path of the report as its reader finds it; a file of vLLM's, beside a plugin, is in no repository.
+
+    Args:
+        prefix: of :meth:`Context.prefix`.
+        path: relative to the tree's root.
+    """
+    return path if path.startswith(VLLM) else prefix + path
+
+
+def described(tree: TreeRecord) -> dict[str, Any]:
+    """What JSON says of a tree."""
+    record: dict[str, Any] = {"root": str(tree.root), "vllm_version": tree.version}
+    if tree.plugin is not None:
+        plugin = tree.plugin
+        record["plugin"] = {"name": plugin.name, "version": plugin.version, "vllm_root": str(plugin.vllm)}
+    return record
 
 
 def _no_changes(_: Fix) -> Iterable[Change]:

@@ -14,6 +14,7 @@ from analyzer.findings import Finding
 from analyzer.records import VERDICTS, AllowListRecord, ContractRecord, NameGateRecord, Report, TreeRecord
 from analyzer.report import changes_json
 from analyzer.report.changes_outline import contract_blocks, gate_text, method_text, version
+from analyzer.report.context import described
 from analyzer.report.layout import plural
 from analyzer.report.outline import Block, Heading, Item, Paragraph, Table, code, names
 from analyzer.report.rule_page import SCHEMA, TOOL
@@ -174,7 +175,7 @@ def to_json(report: Report, pages: Sequence[ContractPage]) -> str:
     record = {
         "schema": SCHEMA,
         "tool": {"name": TOOL, "version": analyzer.__version__},
-        "checkout": {"root": str(report.checkout.root), "vllm_version": report.checkout.version},
+        "checkout": described(report.checkout),
         "contracts": [_record(page) for page in pages],
     }
     return json.dumps(record, indent=1) + "\n"

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from analyzer.findings import SEVERITIES, Finding
 from analyzer.records import Report
 from analyzer.report import markdown
-from analyzer.report.context import BARE, Context
+from analyzer.report.context import BARE, Context, placed
 from analyzer.report.layout import clean
 
 SHOWN = 10
@@ -50,7 +50,7 @@ def _commands(report: Report, prefix: str) -> Iterator[tuple[str, str]]:
     for finding in findings["error"]:
         yield _command(finding, prefix)
     for lost in report.diagnostics:
-        place = {"file": prefix + lost.path, **({"line": str(lost.line)} if lost.line else {})}
+        place = {"file": placed(prefix, lost.path), **({"line": str(lost.line)} if lost.line else {})}
         yield "warning", _line("warning", {**place, "title": "not read"}, clean(lost.message))
     for finding in (*findings["warning"], *findings["info"]):
         yield _command(finding, prefix)
@@ -58,7 +58,7 @@ def _commands(report: Report, prefix: str) -> Iterator[tuple[str, str]]:
 
 def _command(finding: Finding, prefix: str) -> tuple[str, str]:
     level, at = _LEVELS[finding.severity], finding.at
-    place = {"file": prefix + at.path, "line": str(at.line), "col": str(at.column)}
+    place = {"file": placed(prefix, at.path), "line": str(at.line), "col": str(at.column)}
     fix = f"{'no' if finding.fix.safety == 'none' else finding.fix.safety} fix: {finding.fix.summary}"
     said = f"{clean(finding.message)}\n{clean(fix)}"
     return level, _line(level, {**place, "title": f"{finding.code} {finding.name}"}, said)

@@ -13,7 +13,7 @@ from typing import Any
 from analyzer.findings import Diagnostic, Finding, Position
 from analyzer.fingerprint import fingerprints
 from analyzer.records import Report
-from analyzer.report.context import BARE, Context
+from analyzer.report.context import BARE, Context, placed
 from analyzer.report.layout import clean
 
 _SEVERITIES = {"error": "major", "warning": "minor", "info": "info"}
@@ -34,7 +34,7 @@ def _issues(report: Report, prefix: str) -> Iterator[dict[str, Any]]:
             "description": clean(finding.message),
             "fingerprint": key,
             "severity": _SEVERITIES[finding.severity],
-            "location": {"path": clean(prefix + finding.at.path), "lines": {"begin": finding.at.line}},
+            "location": {"path": clean(placed(prefix, finding.at.path)), "lines": {"begin": finding.at.line}},
         }
 
 

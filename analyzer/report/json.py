@@ -16,7 +16,7 @@ from analyzer.records import (
     StatusRecord,
     SuppressedRecord,
 )
-from analyzer.report.context import BARE, Context
+from analyzer.report.context import BARE, Context, described
 
 SCHEMA = 1
 TOOL = "vllm-contracts"
@@ -35,8 +35,7 @@ def to_dict(report: Report) -> Record:
         "schema": SCHEMA,
         "tool": {"name": TOOL, "version": analyzer.__version__},
         "checkout": {
-            "root": str(checkout.root),
-            "vllm_version": checkout.version,
+            **described(checkout),
             "files_seen": report.files_seen,
             "files_parsed": report.files_parsed,
         },

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 
 from analyzer.findings import Finding
 from analyzer.records import Report
-from analyzer.report.context import BARE, Context
+from analyzer.report.context import BARE, Context, placed
 from analyzer.report.layout import ASCII, clean
 
 TOOL = "vllm-contracts"
@@ -29,7 +29,7 @@ def render(report: Report, context: Context = BARE) -> str:
     if report.diagnostics:
         suite = ET.SubElement(root, "testsuite", name="not read")
         for lost in report.diagnostics:
-            place = clean(prefix + lost.path)
+            place = clean(placed(prefix, lost.path))
             case = ET.SubElement(suite, "testcase", classname="not read", name=place, file=place)
             ET.SubElement(case, "skipped", message=clean(f"line {lost.line}: " * bool(lost.line) + lost.message))
     if not len(root):
@@ -53,7 +53,7 @@ def _suite(root: ET.Element, rule: str, findings: list[Finding], prefix: str) ->
             "testcase",
             classname=clean(finding.cls),
             name=clean(f"{about} {number}" if number > 1 else about),
-            file=clean(prefix + finding.at.path),
+            file=clean(placed(prefix, finding.at.path)),
             line=str(finding.at.line),
         )
         if finding.severity == "info":
@@ -64,9 +64,9 @@ def _suite(root: ET.Element, rule: str, findings: list[Finding], prefix: str) ->
 
 
 def _chain(finding: Finding, prefix: str) -> str:
-    lines = [f"{prefix}{finding.at}"]
+    lines = [placed(prefix, str(finding.at))]
     for link in finding.chain:
-        place = f" ({prefix}{link.path}:{link.line})" if link.path else ""
+        place = f" ({placed(prefix, link.path)}:{link.line})" if link.path else ""
         lines.append(f"{ASCII.mark(link.ok)} {link.link}: {link.detail}{place}")
     lines.append(f"{'no' if finding.fix.safety == 'none' else finding.fix.safety} fix: {finding.fix.summary}")
     return "".join(f"{clean(line)}\n" for line in lines)

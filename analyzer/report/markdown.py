@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from analyzer.findings import SEVERITIES, Finding, Link
 from analyzer.records import Report
-from analyzer.report.context import BARE, Context
+from analyzer.report.context import BARE, Context, placed
 from analyzer.report.layout import UNICODE, clean, plural
 
 LONGEST = 65_536
@@ -51,11 +51,10 @@ def page(report: Report, context: Context, longest: int) -> str:
 
 
 def _head(report: Report) -> Iterator[str]:
-    version = report.checkout.version
     found = plural(len(report.findings), "finding") if report.findings else "no findings"
     yield f"## vllm-contracts: {found}"
     yield ""
-    yield f"<p>{_text(f'vLLM {version}' if version else 'vLLM of an unknown version')}, {_read(report)}</p>"
+    yield f"<p>{_text(report.checkout.title)}, {_read(report)}</p>"
     if not report.findings:
         return
     yield ""
@@ -76,11 +75,12 @@ def _read(report: Report) -> str:
 def _items(report: Report, prefix: str) -> Iterator[tuple[str, str]]:
     """Each entry, and a short form of it."""
     for finding in sorted(report.findings, key=lambda f: (SEVERITIES.index(f.severity), f.sort_key)):
-        head = f"<b>{finding.code}</b> {finding.severity} in {_code(f'{prefix}{finding.at}')}: {_text(finding.message)}"
+        place = _code(placed(prefix, str(finding.at)))
+        head = f"<b>{finding.code}</b> {finding.severity} in {place}: {_text(finding.message)}"
         body = "\n".join(_body(finding, prefix))
         yield f"\n<details><summary>{head}</summary>\n{body}\n</details>\n", f"\n<p>{head}</p>\n"
     for lost in report.diagnostics:
-        place = f"{prefix}{lost.path}:{lost.line}" if lost.line else prefix + lost.path
+        place = placed(prefix, f"{lost.path}:{lost.line}" if lost.line else lost.path)
         entry = f"\n<p>Not read: {_code(place)} {_text(lost.message)}</p>\n"
         yield entry, entry
 
@@ -97,7 +97,7 @@ def _body(finding: Finding, prefix: str) -> Iterator[str]:
 
 
 def _link(link: Link, prefix: str) -> str:
-    place = f" {_code(f'{prefix}{link.path}:{link.line}')}" if link.path else ""
+    place = f" {_code(placed(prefix, f'{link.path}:{link.line}'))}" if link.path else ""
     return f"{UNICODE.mark(link.ok)} <b>{_text(link.link)}</b>: {_text(link.detail)}{place}"
 
 

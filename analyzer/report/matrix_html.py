@@ -30,7 +30,7 @@ def render(matrix: Matrix, links: LinkTemplate | None = None) -> str:
         links: makes every position lead to its line.
     """
     page = _part("matrix.html")
-    page = page.replace("{{title}}", html.escape(f"Contracts of vLLM {matrix.version}"))
+    page = page.replace("{{title}}", html.escape(f"Contracts of {matrix.checkout.title}"))
     page = page.replace("{{tool}}", html.escape(f"vllm-contracts {analyzer.__version__}"))
     page = page.replace("/* {{style}} */", _part("matrix.css"))
     page = page.replace("/* {{script}} */", _part("matrix.js"))

@@ -9,6 +9,7 @@ import analyzer
 from analyzer.findings import Finding, Link, Position
 from analyzer.matrix import Cell, Matrix, Row
 from analyzer.records import ChainRecord, ContractRecord, GateRecord
+from analyzer.report.context import described
 
 SCHEMA = 1
 TOOL = "vllm-contracts"
@@ -25,7 +26,7 @@ def to_dict(matrix: Matrix) -> Record:
     return {
         "schema": SCHEMA,
         "tool": {"name": TOOL, "version": analyzer.__version__},
-        "checkout": {"root": str(matrix.checkout.root), "vllm_version": matrix.checkout.version},
+        "checkout": described(matrix.checkout),
         "contracts": [_contract(contract, matrix) for contract in matrix.contracts],
         "rows": [_row(row) for row in matrix.rows],
         "diagnostics": [{"path": d.path, "line": d.line, "message": d.message} for d in matrix.diagnostics],

@@ -24,7 +24,7 @@ def render(matrix: Matrix, links: LinkTemplate | None = None) -> str:
 
 
 def _lines(matrix: Matrix, links: LinkTemplate | None) -> Iterator[str]:
-    yield f"# Contracts of vLLM {_escape(matrix.version)}"
+    yield f"# Contracts of {_escape(matrix.checkout.title)}"
     yield ""
     if not matrix.rows:
         yield "No cell is left."

@@ -61,7 +61,7 @@ def render(matrix: Matrix, console: Console, hidden: int = 0) -> str:
 
 
 def _lines(matrix: Matrix, width: int, marks: dict[CellVerdict, str], hidden: int) -> Iterator[Text]:
-    yield Text(f"vLLM {clean(matrix.version)} in {clean(str(matrix.checkout.root))}", "bold")
+    yield Text(clean(f"{matrix.checkout.title} in {matrix.checkout.root}"), "bold")
     yield Text()
     if not matrix.rows:
         yield Text("no cell is left")

@@ -13,8 +13,8 @@ import analyzer
 from analyzer.findings import Diagnostic
 from analyzer.fingerprint import fingerprints
 from analyzer.records import Report
-from analyzer.report.context import BARE, Context, RuleText
-from analyzer.report.sarif_result import BASE, LEVELS, Record, location, message, result
+from analyzer.report.context import BARE, Context, RuleText, placed
+from analyzer.report.sarif_result import BASE, LEVELS, VLLM_BASE, Record, location, message, result
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 TOOL = "vllm-contracts"
@@ -33,7 +33,7 @@ def _run(report: Report, context: Context) -> Record:
     return {
         "tool": {"driver": {"name": TOOL, "version": version, "semanticVersion": version, "rules": rules}},
         "columnKind": "unicodeCodePoints",
-        "originalUriBaseIds": {BASE: {"description": message("The root of the repository.")}},
+        "originalUriBaseIds": _bases(report),
         "invocations": [
             {
                 "executionSuccessful": True,
@@ -47,6 +47,13 @@ def _run(report: Report, context: Context) -> Record:
             "filesParsed": report.files_parsed,
         },
     }
+
+
+def _bases(report: Report) -> Record:
+    bases = {BASE: {"description": message("The root of the repository.")}}
+    if report.checkout.plugin is not None:
+        bases[VLLM_BASE] = {"description": message("The root of the vLLM tree that the plugin was held against.")}
+    return bases
 
 
 def _rule(rule: RuleText) -> Record:
@@ -67,5 +74,5 @@ def _rule(rule: RuleText) -> Record:
 
 
 def _notification(lost: Diagnostic, prefix: str) -> Record:
-    place = location(prefix + lost.path, lost.line)
+    place = location(placed(prefix, lost.path), lost.line)
     return {"level": "warning", "message": message(lost.message), "locations": [place]}

@@ -10,11 +10,12 @@ from typing import Any
 from urllib.parse import quote
 
 from analyzer.findings import Finding, Fix, Link
-from analyzer.report.context import Context
+from analyzer.packages import VLLM
+from analyzer.report.context import Context, placed
 from analyzer.report.layout import clean
 from analyzer.report.replacements import Replacement, replacements
 
-BASE = "%SRCROOT%"
+BASE, VLLM_BASE = "%SRCROOT%", "VLLM"
 FINGERPRINT = "vllmContracts/v1"
 LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 
@@ -40,7 +41,7 @@ def result(finding: Finding, key: str, context: Context, prefix: str) -> Record:
         **({"ruleIndex": known.index(finding.code)} if finding.code in known else {}),
         "level": LEVELS[finding.severity],
         "message": message(finding.message.rstrip(".") + "."),
-        "locations": [{**location(prefix + at.path, at.line, at.column), "logicalLocations": [cls]}],
+        "locations": [{**location(placed(prefix, at.path), at.line, at.column), "logicalLocations": [cls]}],
         "partialFingerprints": {FINGERPRINT: key},
         "properties": {
             "contract": clean(finding.contract),
@@ -51,7 +52,7 @@ def result(finding: Finding, key: str, context: Context, prefix: str) -> Record:
         },
     }
     if builds is not None:
-        place = location(prefix + builds.path, builds.line, builds.column)
+        place = location(placed(prefix, builds.path), builds.line, builds.column)
         record["relatedLocations"] = [{"id": 0, **place, "message": message("This builds the inner model.")}]
     if finding.chain:
         steps = [_step(link, finding, prefix) for link in finding.chain]
@@ -63,7 +64,7 @@ def result(finding: Finding, key: str, context: Context, prefix: str) -> Record:
 
 def _step(link: Link, finding: Finding, prefix: str) -> Record:
     """A link of the chain; one without a place of its own is shown at the class."""
-    place = location(prefix + (link.path or finding.at.path), link.line if link.path else finding.at.line)
+    place = location(placed(prefix, link.path or finding.at.path), link.line if link.path else finding.at.line)
     return {
         "location": {**place, "message": message(f"{link.link}: {link.detail}")},
         "importance": "important" if link.ok else "essential",
@@ -78,7 +79,8 @@ def location(path: str, line: int, column: int = 0) -> Record:
 
 
 def _artifact(path: str) -> Record:
-    return {"uri": quote(path.encode("utf-8", "surrogateescape")), "uriBaseId": BASE}
+    base = VLLM_BASE if path.startswith(VLLM) else BASE
+    return {"uri": quote(path.removeprefix(VLLM).encode("utf-8", "surrogateescape")), "uriBaseId": base}
 
 
 def message(text: str) -> Record:

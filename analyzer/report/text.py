@@ -47,9 +47,8 @@ def _utf8() -> io.TextIOWrapper:
 
 def _lines(report: Report, width: int, glyphs: Glyphs, detail: Detail) -> Iterator[Text]:
     checkout = report.checkout
-    version = checkout.version or "of an unknown version"
     if detail != "quiet":
-        yield Text(f"vLLM {clean(version)} in {clean(str(checkout.root))}", "bold")
+        yield Text(clean(f"{checkout.title} in {checkout.root}"), "bold")
         yield Text()
     for finding in sorted(report.findings, key=lambda f: (SEVERITIES.index(f.severity), f.sort_key)):
         yield from _finding(finding, width, glyphs)

@@ -53,11 +53,18 @@ def render(result: Verification) -> str:
     return "".join(f"{line.rstrip()}\n" for line in _lines(result))
 
 
+def _title(tree: dict[str, Any]) -> str:
+    vllm, plugin = f"vLLM {tree['vllm_version'] or 'of an unknown version'}", tree.get("plugin")
+    return f"{plugin['name']} {plugin['version'] or ''} with {vllm}" if plugin else vllm
+
+
 def _lines(result: Verification) -> Iterator[str]:
     tree, there = result.tree, result.environment
     fixed = ", as a fixed copy" if tree["after_fix"] else ""
-    yield clean(f"vLLM {tree['vllm_version'] or 'of an unknown version'} in {tree['root']}{fixed}")
+    yield clean(f"{_title(tree)} in {tree['root']}{fixed}")
     yield clean(f"executed by {there['interpreter']}: Python {there['python']}, torch {there['torch']}")
+    for point, error in there.get("failed_entry_points", {}).items():
+        yield from _wrapped(f"the entry point {point} failed, so that it registered nothing: {error}")
     if result.stand_ins:
         yield from _wrapped(f"stood in for what is missing there: {', '.join(map(_stand_in, result.stand_ins))}")
     yield ""

@@ -35,6 +35,8 @@ class Place:
         interfaces, registry: dotted names of these modules.
         model_folders: dotted names of the packages that hold models.
         compiled: ``vllm`` folders in which compiled parts may be, beside the one that is installed.
+        beside: folders of a plugin's packages, which go on the path too.
+        entry_points: its functions that register its models, as module and name.
     """
 
     root: str
@@ -43,6 +45,8 @@ class Place:
     registry: str
     model_folders: tuple[str, ...]
     compiled: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    entry_points: tuple[tuple[str, str], ...] = ()
 
 
 def make_plan(report: Record, skeletons: Iterable[Record], place: Place, classes: Sequence[str] = ()) -> Plan:
@@ -61,6 +65,8 @@ def make_plan(report: Record, skeletons: Iterable[Record], place: Place, classes
         "registry": place.registry,
         "model_folders": list(place.model_folders),
         "compiled": list(place.compiled),
+        "beside": list(place.beside),
+        "entry_points": [list(point) for point in place.entry_points],
         "checkers": {c["name"]: c["checker"] for c in report["contracts"] if c["checker"]},
     }
     jobs = {m["class"]: _job(m["class"], m["architectures"]) for m in report["models"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,16 +31,20 @@ class Repair:
     refused: str = ""
 
 
-def copy_sources(root: Path, package: str, into: Path) -> Path:
-    """Copy the package of a tree without its compiled parts; returns the new root.
+def copy_sources(packages: Iterable[tuple[Path, str]], into: Path) -> None:
+    """Copy packages without their compiled parts.
 
     Args:
-        root: folder that holds the package.
-        package: name of the package.
+        packages: the folder of each, or its file, and where it stands below ``into``.
         into: an existing folder.
     """
-    shutil.copytree(root / package, into / package, ignore=LEFT_OUT, symlinks=False)
-    return into
+    for source, rel in packages:
+        target = into / rel
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=LEFT_OUT, symlinks=False)
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
 
 
 def repairs_of(report: Record, done: dict[int, str]) -> list[Repair]:

@@ -14,6 +14,7 @@ import importlib.util
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -25,21 +26,22 @@ else:  # siblings of this file, which Python puts first on the path
     import stand_ins
 
 Record = dict[str, Any]
-PACKAGE = "vllm"
 
 
 class Compiled:
     """Finds compiled parts of vLLM in another folder than its sources: those of a build that is installed.
 
     Args:
+        package: what it is called.
         folders: ``vllm`` folders to look into, once all other finders have found nothing.
     """
 
-    def __init__(self, folders: list[str]) -> None:
+    def __init__(self, package: str, folders: list[str]) -> None:
+        self.package = package
         self.folders = [Path(folder) for folder in folders]
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> Any:
-        if not name.startswith(f"{PACKAGE}."):
+        if not name.startswith(f"{self.package}."):
             return None
         *parents, last = name.split(".")[1:]
         for folder in self.folders:
@@ -62,9 +64,8 @@ def main(plan_path: str) -> None:
         answers.write(json.dumps(event) + "\n")
         answers.flush()
 
-    compiled = [*plan["compiled"], *_installed()]
-    if plan["root"]:
-        sys.path.insert(0, plan["root"])
+    compiled = [*plan["compiled"], *_installed(package_of(plan))]
+    sys.path[:0] = [folder for folder in (*plan["beside"], plan["root"]) if folder]
     known = stand_ins.StandIns(plan["model_folders"], plan["stand_ins"])
     worker = Worker(plan, known)
     try:
@@ -90,10 +91,15 @@ def _take_stdout() -> TextIO:
     return answers
 
 
-def _installed() -> list[str]:
+def package_of(plan: Record) -> str:
+    """What vLLM's package is called."""
+    return str(plan["interfaces"]).partition(".")[0]
+
+
+def _installed(package: str) -> list[str]:
     """The ``vllm`` folder that is installed, which sources before it on the path hide."""
     try:
-        spec = importlib.util.find_spec(PACKAGE)
+        spec = importlib.util.find_spec(package)
     except (ImportError, ValueError):
         return []
     return [str(Path(spec.origin).parent)] if spec is not None and spec.origin else []
@@ -102,7 +108,8 @@ def _installed() -> list[str]:
 def _prepare(plan: Record, compiled: list[str]) -> None:
     """Before vLLM is imported: let it know what it is, and where its compiled parts are."""
     torch = importlib.import_module("torch")
-    sys.meta_path.append(Compiled(compiled))
+    package = package_of(plan)
+    sys.meta_path.append(Compiled(package, compiled))
     accelerators = [getattr(torch, name, None) for name in ("cuda", "xpu")]
     if any(a is not None and a.is_available() for a in accelerators):
         return
@@ -110,7 +117,7 @@ def _prepare(plan: Record, compiled: list[str]) -> None:
 
     def version(distribution_name: str) -> str:
         """vLLM picks its CPU platform by its version; sources that are not installed have none."""
-        if distribution_name != PACKAGE:
+        if distribution_name != package:
             return real(distribution_name)
         try:
             found = real(distribution_name)
@@ -154,12 +161,31 @@ class Worker:
             entry = lazy.get(architecture)
             module = getattr(entry, "module_name", None) or (row[0] if "." in row[0] else f"{home}.{row[0]}")
             self.registry[architecture] = [module, getattr(entry, "class_name", None) or row[1]]
-        return {
+        told = {
             "python": sys.version.split()[0],
             "torch": getattr(sys.modules["torch"], "__version__", "stand-in"),
-            "vllm": str(Path(str(sys.modules[PACKAGE].__file__)).parent),
+            "vllm": str(Path(str(sys.modules[package_of(self.plan)].__file__)).parent),
             "architectures": sorted(self.registry),
         }
+        return {**told, **self._plugin(lazy)} if self.plan["entry_points"] else told
+
+    def _plugin(self, models: Record) -> Record:
+        """Let a plugin register its models: what it registered, and which of its entry points failed."""
+        before, failed = dict(models), {}
+        for module, function in self.plan["entry_points"]:
+            try:
+                self.attempt(partial(self._call, module, function))
+            except Exception as error:
+                failed[f"{module}:{function}"] = flow.told(error)
+        registered = [name for name, entry in models.items() if entry is not before.get(name)]
+        for name in registered:
+            self.registry[name] = _place_of(models[name])
+        return {"architectures": sorted(registered), "failed_entry_points": failed}
+
+    def _call(self, module: str, function: str) -> None:
+        home = importlib.import_module(module)
+        if function:
+            flow.at(home, function)()
 
     def answer(self, job: Record) -> Record:
         """Everything that is asked of one class."""
@@ -213,6 +239,14 @@ class Worker:
             "inner_satisfied": self._ask(checker, inner) if inner is not None else None,
             "steps": [exercise.steps(skeleton, wanted, protocol) for wanted in skeleton["steps"]],
         }
+
+
+def _place_of(entry: Any) -> list[str]:
+    """Module and name of a class that was registered: lazily, at once, or as it is (fixtures keep no more)."""
+    if isinstance(entry, str):
+        return entry.split(":")
+    cls = entry if isinstance(entry, type) else getattr(entry, "model_cls", None)
+    return [cls.__module__, cls.__qualname__] if cls is not None else [entry.module_name, entry.class_name]
 
 
 if __name__ == "__main__":

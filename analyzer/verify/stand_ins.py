@@ -154,6 +154,7 @@ class StandIns:
 
     def __init__(self, model_folders: list[str], names: list[str]) -> None:
         self.model_folders = tuple(f"{folder}." for folder in model_folders)
+        self._audited = {"vllm", *(folder.partition(".")[0] for folder in model_folders)}
         self.names: list[str] = []
         self._missing: set[str] = set()
         self._failing: set[str] = set()
@@ -223,11 +224,11 @@ class StandIns:
         message = str(error)
         if isinstance(error, ModuleNotFoundError) and error.name and not self._is_kept(error.name):
             top = error.name.partition(".")[0]
-            return top if top not in sys.modules and top not in ("vllm", *KEPT) else error.name
+            return top if top not in sys.modules and top not in {*self._audited, *KEPT} else error.name
         if found := _LACKS_NAME.search(message):
             name, module = found.groups()
             circular = "partially initialized" in message or module in self.names
-            return "" if circular or self._is_kept(f"{module}.") or module == "vllm" else f"{module}:{name}"
+            return "" if circular or self._is_kept(f"{module}.") or module in self._audited else f"{module}:{name}"
         if found := _LACKS_OPERATOR.search(message):
             return f"op:{found[1]}::{found[2]}"
         return self._failing_package(error)
@@ -247,7 +248,8 @@ class StandIns:
         if size := VENDORED.get(".".join(parts[:2]), 0):
             return "!" + ".".join(parts[:size])
         top = parts[0]
-        ours = top in ("", "__main__", "vllm", "run", "exercise", "flow", *KEPT) or top in sys.stdlib_module_names
+        ours = top in {"", "__main__", "run", "exercise", "flow", *KEPT, *self._audited}
+        ours = ours or top in sys.stdlib_module_names
         return "" if ours else f"!{top}"
 
     def _replace(self, module: str) -> bool:

@@ -451,6 +451,10 @@ def test_config_tells_what_is_in_force_and_where_it_comes_from(
         "cache-dir": (json.dumps(str(tmp_path / "cache")), "environment, VLLM_CONTRACTS_CACHE"),
         "require-reason": ("false", "default"),
         "contract": ("{}", "default"),
+        "vllm": ("(none)", "default"),
+        "package": ("(none)", "default"),
+        "interfaces": ("(none)", "default"),
+        "registries": ("[]", "default"),
     }
 
 
