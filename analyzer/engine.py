@@ -33,7 +33,7 @@ LARGE = 500
 
 
 class Checks(Protocol):
-    """What the engine needs of a rule."""
+    """What the engine needs of a rule; one that says ``default = False`` is applied where its ``code`` is asked for."""
 
     def check(self, audit: Audit, /) -> Iterator[Finding]:
         """The findings of this rule."""
@@ -143,6 +143,7 @@ def audit(
     rules: Iterable[Checks],
     *,
     contracts: Sequence[str] = (),
+    on_request: Collection[str] = (),
     stage: Stage = unmeasured,
 ) -> Report:
     """Audit a checkout.
@@ -151,35 +152,48 @@ def audit(
         checkout: an opened tree.
         rules: which rules to apply.
         contracts: names of contracts to report on; all unless given.
+        on_request: codes of rules to apply that are not applied by default.
         stage: what each part is run under.
 
     Raises:
         EngineError: the tree cannot be audited, or a contract's name is not one of the tree's.
     """
-    return read_and_judge(checkout, rules, contracts=contracts, stage=stage)[1]
+    return read_and_judge(checkout, rules, contracts=contracts, on_request=on_request, stage=stage)[1]
 
 
 def read_and_judge(
-    checkout: Checkout, rules: Iterable[Checks], *, contracts: Sequence[str] = (), stage: Stage = unmeasured
+    checkout: Checkout,
+    rules: Iterable[Checks],
+    *,
+    contracts: Sequence[str] = (),
+    on_request: Collection[str] = (),
+    stage: Stage = unmeasured,
 ) -> tuple[Audit, Report]:
     """As :func:`audit`, with what was read beside the report."""
     read = _without_collection(checkout, contracts, stage)
     gc.freeze()  # what was read stays: to look through it for garbage again and again would take longer than the rules
     try:
-        return read, judge(read, rules, contracts, stage)
+        return read, judge(read, rules, contracts, stage, on_request)
     finally:
         gc.unfreeze()
 
 
-def judge(read: Audit, rules: Iterable[Checks], contracts: Sequence[str] = (), stage: Stage = unmeasured) -> Report:
+def judge(
+    read: Audit,
+    rules: Iterable[Checks],
+    contracts: Sequence[str] = (),
+    stage: Stage = unmeasured,
+    on_request: Collection[str] = (),
+) -> Report:
     """Apply rules to what was read.
 
     Args:
         read: a checkout.
-        rules, contracts, stage: as for :func:`audit`.
+        rules, contracts, stage, on_request: as for :func:`audit`.
     """
     with stage("rules"):
-        findings = [f for rule in rules for f in rule.check(read) if not contracts or f.contract in contracts]
+        applied = [rule for rule in rules if getattr(rule, "default", True) or getattr(rule, "code", "") in on_request]
+        findings = [f for rule in applied for f in rule.check(read) if not contracts or f.contract in contracts]
     read.diagnostics = sorted({*read.diagnostics, *read.index.diagnostics})  # bodies are read when they are asked for
     with stage("survey of the models"):
         return survey(read, findings)

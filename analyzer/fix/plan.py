@@ -14,6 +14,9 @@ from analyzer.findings import (
     AddBase,
     AddListItem,
     AddMethods,
+    AddStatement,
+    AnnotateResult,
+    CollectStates,
     Edit,
     Fix,
     RemoveMethod,
@@ -219,6 +222,12 @@ def _outcomes(edit: Edit) -> Iterator[tuple[tuple[str, str, str], str]]:
         yield (edit.path, edit.cls, edit.method), "removed"
     elif isinstance(edit, AddAssignment):
         yield (edit.path, edit.cls, f"{edit.method}: self.{edit.target}"), edit.value
+    elif isinstance(edit, CollectStates):
+        yield (edit.path, edit.cls, edit.method), repr(edit)
+    elif isinstance(edit, AnnotateResult):
+        yield (edit.path, edit.cls, f"the result of {edit.method}"), edit.returns
+    elif isinstance(edit, AddStatement) and edit.method:
+        yield (edit.path, edit.cls, f"the end of {edit.method}"), edit.source
 
 
 def _moved(edit: Edit, original: str, current: str) -> Edit:
