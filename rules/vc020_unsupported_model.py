@@ -10,9 +10,9 @@ from analyzer.contracts import Contract
 from analyzer.conventions import read_convention
 from analyzer.findings import Finding, Fix, Link, Position
 from analyzer.index import ClassInfo
+from analyzer.lessons import declaring_class, lesson_of, support
 from analyzer.loops import Irregular, Loop
 from analyzer.models import Model
-from analyzer.teach import declaring_class, lesson_of, teach
 from rules._rule import Case, Rule
 
 
@@ -38,8 +38,8 @@ class UnsupportedModel(Rule):
         "is the same few lines that other decoders of the checkout have."
     )
     how = (
-        "`vllm-contracts fix --teach NAME` writes them for a regular loop, in the way of the checkout; an irregular "
-        "one is for its author."
+        "Where the loop is regular, vllm-contracts fix --teach NAME writes them in the way of the checkout; an "
+        "irregular one is for its author."
     )
 
     bad = (
@@ -176,7 +176,7 @@ class UnsupportedModel(Rule):
             lacking = [m for m in audit.serving if m.role == "text" and _lacks(audit, m, contract)]
             owner_of = partial(_owner, audit, contract)
             for owner, models in audit.by_owner(lacking, owner_of):
-                fix = teach(audit, models[0], contract, convention)
+                fix = support(audit, models[0], contract, convention)
                 yield self._report(audit, contract, owner, models, fix)
 
     def _report(
