@@ -37,11 +37,6 @@ from analyzer.values import Instance, options
 STATES, REMOTE = "aux_hidden_states", "remote_aux"
 INDICES = ("idx", "layer_idx", "layer_index")
 
-WHY_UNSAFE = (
-    "that the sum of what goes from layer to layer is the state which a drafter is trained on is read from the code, "
-    "and only a run with real weights shows it"
-)
-
 
 @dataclass(frozen=True)
 class Lesson:
@@ -125,7 +120,16 @@ def support(audit: Audit, model: Model, contract: Contract, convention: Conventi
     listed = tuple(_listed(audit, model, contract))
     if listed:
         what += f"; add {' and '.join(edit.item for edit in listed)} to the allow-list"
-    return Fix("unsafe", what, (*edits, *declared, *listed), WHY_UNSAFE)
+    states = dict.fromkeys(_state(loop) for loop in loops)
+    why = (
+        f"the state between two layers is taken to be {' or '.join(states)}, as the code behind the loop takes it; "
+        "that a drafter is trained on the same only a run with real weights shows"
+    )
+    return Fix("unsafe", what, (*edits, *declared, *listed), why)
+
+
+def _state(loop: Loop) -> str:
+    return f"{loop.hidden} + {loop.residual}" if loop.residual else f"{loop.hidden} alone"
 
 
 def _listed(audit: Audit, model: Model, contract: Contract) -> Iterator[AddListItem]:
