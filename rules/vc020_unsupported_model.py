@@ -168,6 +168,18 @@ class UnsupportedModel(Rule):
                         return hidden_states
                 """,
         ),
+        Case(
+            name="the model supports it",
+            settings='select = ["VC020"]',
+            architectures={"SorrelForCausalLM": "SorrelForCausalLM"},
+            source="""
+                from .alpha import AlphaForCausalLM
+
+
+                class SorrelForCausalLM(AlphaForCausalLM):
+                    pass
+                """,
+        ),
     )
 
     def check(self, audit: Audit) -> Iterator[Finding]:

@@ -233,8 +233,15 @@ def _hand_on(text: str, edit: CollectStates, line_length: int | None) -> str:
     stages = _stage_dicts(_method(module, edit))
     if len(stages) != 1:
         raise Refused(f"{edit.method} has {len(stages) or 'no'} returns of an earlier stage")
+    limit, line = line_limit(module, line_length), stages[0].lineno
     at = scan_brackets(text, module.start(stages[0]))
-    return insert_item(module, at, len(at.items), edit.handed_on, line_limit(module, line_length))
+    if "\n" in text[at.start : at.end] or module.lines[line - 1].lstrip().startswith(("{", "dict")):
+        return insert_item(module, at, len(at.items), edit.handed_on, limit)
+    begin, end = module.line_start(line), module.line_start(line + 1)
+    statement = f"{text[begin : at.end - 1]}, {edit.handed_on}{text[at.end - 1 : end]}".strip()
+    newline, indent = module.newline(line), module.indent(line)
+    rows = "".join(row + newline for row in lay_out(statement, indent, module.indent_unit, limit))
+    return splice(text, [Splice(begin, end, rows)])
 
 
 def _collect_last(text: str, edit: CollectStates, line_length: int | None) -> str:

@@ -42,14 +42,23 @@ def _broken(code: str, behind: str, indent: str, unit: str, limit: int) -> list[
         return [indent + code + behind]
     pair = _last_pair(code)
     if pair is None:
-        return [indent + code + behind]
+        return [indent + row for row in _clauses(code + behind)]
     start, end = pair
     inner, inside = code[start + 1 : end], indent + unit
     head, tail = indent + code[: start + 1], indent + code[end:] + behind
     if width(inside + inner) <= limit:
         return [head, inside + inner, tail]
-    rows = [row for item in _items(inner) for row in _broken(item, ",", inside, unit, limit)]
+    items = _items(inner)
+    comma = "," if len(items) > 1 else ""  # behind a single argument the formatters put none
+    rows = [row for item in items for row in _broken(item, comma, inside, unit, limit)]
     return [head, *rows, tail]
+
+
+def _clauses(code: str) -> list[str]:
+    """A conditional expression without brackets on three lines; anything else as it is."""
+    first, condition, rest = code.partition(" if ")
+    test, otherwise, last = rest.partition(" else ")
+    return [first, f"if {test}", f"else {last}"] if condition and otherwise and first else [code]
 
 
 def _last_pair(code: str) -> tuple[int, int] | None:
