@@ -85,14 +85,18 @@ def _contracts(checkout: Checkout, wanted: Sequence[str]) -> tuple[Index, dict[s
 
 
 def read_model(
-    checkout: Checkout, architectures: Sequence[str], checkpoint: Checkpoint, contract: str, kept_in: Sequence[str]
+    checkout: Checkout,
+    architectures: Sequence[str],
+    checkpoint: Checkpoint | None,
+    contract: str,
+    kept_in: Sequence[str],
 ) -> Audit:
     """Some models on one contract, with what a checkpoint's configuration decides.
 
     Args:
         checkout: an opened tree.
         architectures: registered names; nothing else is looked at.
-        checkpoint: the configuration.
+        checkpoint: the configuration; None to leave open what it decides.
         contract: the name of one of the tree's contracts.
         kept_in: see :class:`analyzer.records.ContractRecord`: what a whole run found.
 
