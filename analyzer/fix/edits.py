@@ -34,7 +34,7 @@ from analyzer.fix.literals import add_list_item
 from analyzer.fix.method_source import rename_names
 from analyzer.fix.methods import add_methods
 from analyzer.fix.signatures import replace_signature
-from analyzer.fix.statements import add_statement, annotate_result
+from analyzer.fix.statements import annotate_result, write_statement
 
 
 def apply_edits(text: str, edits: Sequence[Edit], line_length: int | None = None) -> tuple[str, tuple[Edit, ...]]:
@@ -113,7 +113,7 @@ def _apply_to_class(text: str, edit: Edit, line_length: int | None) -> str:
     if isinstance(edit, RemoveMethod):
         return remove_method(text, edit.cls, edit.method)
     if isinstance(edit, AddStatement):
-        return add_statement(text, edit, line_length)
+        return write_statement(text, edit, line_length)
     if isinstance(edit, AnnotateResult):
         return annotate_result(text, edit, line_length)
     if isinstance(edit, CollectStates):

@@ -13,7 +13,7 @@ from analyzer.fix.source import Refused, Splice, splice
 from analyzer.fix.tree import Function, Module, last_line
 
 
-def add_statement(text: str, edit: AddStatement, line_length: int | None = None) -> str:
+def write_statement(text: str, edit: AddStatement, line_length: int | None = None) -> str:
     """Add the statement; nothing changes if it stands there already.
 
     Args:
