@@ -27,10 +27,11 @@ from analyzer.lessons import lesson_of
 from analyzer.loops import Loop
 from analyzer.teach import Taught, teach
 from rules import all_rules
-from tests.fixture_trees import FIXTURES, GENERATIONS, MODELS, copy_tree
+from tests.fixture_trees import FIXTURES, MODELS, copy_tree
 
 CONTRACT = "SupportsEagle3"
 LAYERS = 8
+GENERATIONS = ("0.16", "0.20", "0.33")
 
 
 @dataclass(frozen=True)
