@@ -267,7 +267,7 @@ def _count(text: str, edit: CollectStates, line_length: int | None) -> str:
     """Write the head of the loop such that it counts."""
     module = Module.of(text)
     loop = find_loop(_method(module, edit), edit.layers)
-    head_end = module.text.rfind(":", module.end(loop.iter), module.start(loop.body[0]))
+    head_end = module.text.find(":", module.end(loop.iter), module.start(loop.body[0]))
     if loop.body[0].lineno == last_line(loop.iter):
         raise Refused(f"the loop in line {loop.lineno} stands on one line")
     if not edit.index:

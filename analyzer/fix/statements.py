@@ -58,8 +58,11 @@ def _rows(module: Module, line: int, source: str, line_length: int | None) -> st
 
 def _add_below(module: Module, method: ast.ClassDef | Function, source: str, line_length: int | None) -> str:
     last = method.body[-1]
-    if isinstance(last, ast.Return | ast.Raise):
-        raise Refused(f"{method.name} ends with a return or raise (line {last.lineno})")
+    if isinstance(last, ast.Raise) or (isinstance(last, ast.Return) and last.value is not None):
+        raise Refused(f"{method.name} ends with a value or an error (line {last.lineno})")
+    if isinstance(last, ast.Return):  # nothing is given: the statement goes above it
+        begin = module.line_start(last.lineno)
+        return splice(module.text, [Splice(begin, begin, _rows(module, last.lineno, source, line_length))])
     newline = module.newline(last_line(last))
     rows = _rows(module, method.body[0].lineno, source, line_length)
     end = module.line_start(last_line(last) + 1)
