@@ -83,6 +83,14 @@ def model_types(audit: Audit, text: ClassInfo, outer: ClassInfo) -> tuple[list[s
     return given, list(dict.fromkeys([*stems, *guessed]))
 
 
+def likely_types(audit: Audit, text: ClassInfo) -> tuple[str, ...]:
+    """Model types of a text model: as configuration classes of the tree say, else as their names and its file's do."""
+    given, guessed = model_types(audit, text, text)
+    stem = text.path.rpartition("/")[2].removesuffix(".py")
+    named = [_snake(name.removesuffix("Config")) for name, _ in audit.config_classes(text)]
+    return tuple(dict.fromkeys(given or named or [stem, *guessed]))
+
+
 def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 

@@ -34,7 +34,7 @@ LARGE = 500
 
 
 class Checks(Protocol):
-    """What the engine needs of a rule."""
+    """What the engine needs of a rule; one that says ``default = False`` is applied where its ``code`` is asked for."""
 
     def check(self, audit: Audit, /) -> Iterator[Finding]:
         """The findings of this rule."""
@@ -99,14 +99,18 @@ def _contracts(checkout: Checkout, wanted: Sequence[str]) -> tuple[Index, dict[s
 
 
 def read_model(
-    checkout: Checkout, architectures: Sequence[str], checkpoint: Checkpoint, contract: str, kept_in: Sequence[str]
+    checkout: Checkout,
+    architectures: Sequence[str],
+    checkpoint: Checkpoint | None,
+    contract: str,
+    kept_in: Sequence[str],
 ) -> Audit:
     """Some models on one contract, with what a checkpoint's configuration decides.
 
     Args:
         checkout: an opened tree.
         architectures: registered names; nothing else is looked at.
-        checkpoint: the configuration.
+        checkpoint: the configuration; None to leave open what it decides.
         contract: the name of one of the tree's contracts.
         kept_in: see :class:`analyzer.records.ContractRecord`: what a whole run found.
 
@@ -157,6 +161,7 @@ def audit(
     rules: Iterable[Checks],
     *,
     contracts: Sequence[str] = (),
+    on_request: Collection[str] = (),
     stage: Stage = unmeasured,
 ) -> Report:
     """Audit a checkout.
@@ -165,35 +170,48 @@ def audit(
         checkout: an opened tree.
         rules: which rules to apply.
         contracts: names of contracts to report on; all unless given.
+        on_request: codes of rules to apply that are not applied by default.
         stage: what each part is run under.
 
     Raises:
         EngineError: the tree cannot be audited, or a contract's name is not one of the tree's.
     """
-    return read_and_judge(checkout, rules, contracts=contracts, stage=stage)[1]
+    return read_and_judge(checkout, rules, contracts=contracts, on_request=on_request, stage=stage)[1]
 
 
 def read_and_judge(
-    checkout: Checkout, rules: Iterable[Checks], *, contracts: Sequence[str] = (), stage: Stage = unmeasured
+    checkout: Checkout,
+    rules: Iterable[Checks],
+    *,
+    contracts: Sequence[str] = (),
+    on_request: Collection[str] = (),
+    stage: Stage = unmeasured,
 ) -> tuple[Audit, Report]:
     """As :func:`audit`, with what was read beside the report."""
     read = _without_collection(checkout, contracts, stage)
     gc.freeze()  # what was read stays: to look through it for garbage again and again would take longer than the rules
     try:
-        return read, judge(read, rules, contracts, stage)
+        return read, judge(read, rules, contracts, stage, on_request)
     finally:
         gc.unfreeze()
 
 
-def judge(read: Audit, rules: Iterable[Checks], contracts: Sequence[str] = (), stage: Stage = unmeasured) -> Report:
+def judge(
+    read: Audit,
+    rules: Iterable[Checks],
+    contracts: Sequence[str] = (),
+    stage: Stage = unmeasured,
+    on_request: Collection[str] = (),
+) -> Report:
     """Apply rules to what was read.
 
     Args:
         read: a checkout.
-        rules, contracts, stage: as for :func:`audit`.
+        rules, contracts, stage, on_request: as for :func:`audit`.
     """
     with stage("rules"):
-        found = [f for rule in rules for f in rule.check(read) if not contracts or f.contract in contracts]
+        applied = [rule for rule in rules if getattr(rule, "default", True) or getattr(rule, "code", "") in on_request]
+        found = [f for rule in applied for f in rule.check(read) if not contracts or f.contract in contracts]
         findings = read.judged_findings(found)
     read.diagnostics = sorted({*read.diagnostics, *read.index.diagnostics})  # bodies are read when they are asked for
     with stage("survey of the models"):

@@ -10,6 +10,8 @@ from analyzer.chains import Chain, MethodResult
 from analyzer.contracts import Contract
 from analyzer.findings import Link
 from analyzer.inner import value_at
+from analyzer.lessons import lesson_of
+from analyzer.loops import Irregular
 from analyzer.models import Alternative, Model, Status
 from analyzer.values import Instance, options
 
@@ -139,6 +141,30 @@ def unreached_links(audit: Audit, chain: Chain, alternative: Alternative) -> lis
                     Link("capture", capture.ok, owner.path, capture.line, capture.detail),
                 ]
     return []
+
+
+def loop_links(audit: Audit, model: Model, status: Status) -> list[Link]:
+    """Whether support could be written for a model that lacks it, or for the one inside: its loop, judged.
+
+    Args:
+        audit: what was read.
+        model, status: which chain.
+    """
+    links = []
+    inside = [a.cls for a in status.alternatives if a.inner is not None and a.cls is not None]
+    names = list(dict.fromkeys(cls.key for cls in inside)) if model.inner else [model.cls.key]
+    for pupil in (audit.model_set.models[key] for key in names if key in audit.model_set.models):
+        if pupil.inner or audit.status(pupil, status.contract).verdict != "unsupported":
+            continue
+        lesson = lesson_of(audit, pupil, status.contract)
+        for loop in lesson.loops if lesson is not None else ():
+            if isinstance(loop, Irregular):
+                detail = f"support cannot be written for it by machine: {loop.reason}"
+                links.append(Link("loop", False, loop.path, loop.line, detail))
+            else:
+                detail = f"its loop is regular: vllm-contracts fix --teach {pupil.cls.name} may write the support"
+                links.append(Link("loop", None, loop.owner.path, loop.line, detail))
+    return links
 
 
 def _method_link(result: MethodResult) -> Link:

@@ -168,6 +168,57 @@ class AddAssignment:
     value: str
 
 
+@dataclass(frozen=True)
+class AddStatement:
+    """Add a simple statement: at the end of ``method`` of ``cls``, or at the top of the class where that is empty."""
+
+    path: str
+    cls: str
+    method: str
+    source: str
+
+
+@dataclass(frozen=True)
+class AnnotateResult:
+    """Give the result of ``method`` of ``cls`` another annotation, where it has one."""
+
+    path: str
+    cls: str
+    method: str
+    returns: str
+
+
+@dataclass(frozen=True)
+class CollectStates:
+    """Let ``method`` of ``cls`` collect states in its one loop over ``self.<layers>``, and return them too.
+
+    All sources are dedented statements that will be laid out.
+
+    Args:
+        path, cls, method, layers: which loop.
+        index: the name that the loop is to count with; empty where it counts already.
+        start: source of the first index.
+        above: statements above the loop.
+        first, last: statements at the beginning and at the end of its body.
+        handed_on: an entry for the dict that an earlier stage returns; empty for none.
+        value: the name that the last return's value gets first; empty where it is a name.
+        below: statements above the last return.
+    """
+
+    path: str
+    cls: str
+    method: str
+    layers: str
+    index: str
+    start: str
+    above: tuple[str, ...]
+    first: tuple[str, ...]
+    last: tuple[str, ...]
+    handed_on: str
+    value: str
+    below: tuple[str, ...]
+
+
 Edit = (
     AddBase
     | AddImport
@@ -178,6 +229,9 @@ Edit = (
     | RenameMethod
     | RemoveMethod
     | AddListItem
+    | AddStatement
+    | AnnotateResult
+    | CollectStates
 )
 
 

@@ -1,10 +1,10 @@
-"""A checkout with other contents for one file, as an editor has them that has not saved yet."""
+"""A checkout with other contents for some files: as an editor has them that has not saved yet, or as they would be."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,15 +20,14 @@ class OverlayError(InputError):
 
 
 @contextmanager
-def overlay(checkout: Checkout, rel: str, data: bytes) -> Iterator[Checkout]:
-    """Lay a checkout out in a temporary folder: its folders anew, one file with other contents, the rest as links.
+def overlay(checkout: Checkout, files: Mapping[str, bytes]) -> Iterator[Checkout]:
+    """Lay a checkout out in a temporary folder: its folders anew, some files with other contents, the rest as links.
 
     Links to folders stay links, so that names in reports are as before.
 
     Args:
         checkout: the tree.
-        rel: the file's name in reports; it need not be there yet.
-        data: its contents.
+        files: contents by the name of the file in reports; it need not be there yet.
 
     Yields:
         The same checkout in another place, which is gone afterwards.
@@ -44,10 +43,11 @@ def overlay(checkout: Checkout, rel: str, data: bytes) -> Iterator[Checkout]:
         root = Path(made).resolve()
         try:
             _lay_out(checkout, root)
-            file = root / rel
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.unlink(missing_ok=True)
-            file.write_bytes(data)
+            for rel, data in files.items():
+                file = root / rel
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.unlink(missing_ok=True)
+                file.write_bytes(data)
         except OSError as error:
             raise OverlayError(f"{checkout.root}: cannot be laid out in {root}: {error.strerror or error}") from None
         yield checkout.moved(root)

@@ -40,7 +40,7 @@ def declare(audit: Audit, owner: ClassInfo, models: list[Model], status: Status)
     assigned = _assigned(contract, owner) or _denied(audit, contract, owner)
     if assigned:
         return Fix("none", assigned)
-    position = base_position(audit, owner, contract)
+    position = base_position(audit, owner, contract.cls)
     if position is None:
         return Fix("none", f"adding {contract.name} to the bases of {owner.name} has no consistent order")
     guarded = status.config_decides or len(supported) < len(status.alternatives)
@@ -250,12 +250,12 @@ def declare_model(audit: Audit, model: Model, status: Status) -> Fix:
     """
     contract = status.contract
     cls = audit.owner(model) if model.wraps_decoder else model.cls
-    if barred := _assigned(contract, cls) or _denied(audit, contract, cls):
-        return Fix("none", barred)
+    if why := barred(audit, contract, cls):
+        return Fix("none", why)
     chain = status.alternatives[0].repaired
     if chain.handing is not None and chain.handing.ok is False:
         return Fix("none", f"declaring it would only move the failure: {chain.handing.detail}")
-    position = base_position(audit, cls, contract)
+    position = base_position(audit, cls, contract.cls)
     if position is None:
         return Fix("none", f"adding {contract.name} to the bases of {cls.name} has no consistent order")
     edits: list[Edit] = [
@@ -264,7 +264,9 @@ def declare_model(audit: Audit, model: Model, status: Status) -> Fix:
     ]
     what = f"add {contract.name} to the bases of {cls.name}"
     if chain.reaches is not True:
-        made = tuple(source for name, source in _own_methods(contract, status) if name not in cls.facts.methods)
+        trail = chain.holder.trail if chain.holder is not None else ()
+        methods = own_methods(contract, trail, chain.attribute) if trail else ()
+        made = tuple(source for name, source in methods if name not in cls.facts.methods)
         if not made:
             return Fix("none", f"the contract's default does not reach {chain.attribute}")
         edits.append(AddMethods(cls.path, cls.facts.qualname, made, ("compute_logits", "forward", "__init__")))
@@ -275,17 +277,25 @@ def declare_model(audit: Audit, model: Model, status: Status) -> Fix:
     return Fix("unsafe" if why else "safe", what, tuple(edits), why)
 
 
-def _own_methods(contract: Contract, status: Status) -> tuple[tuple[str, str], ...]:
-    """Name and source of the methods as vLLM's own text models write them: the layers are set on the decoder."""
-    chain = status.alternatives[0].repaired
-    if chain.holder is None or not chain.holder.trail:
-        return ()
-    decoder = ".".join(("self", *chain.holder.trail))
+def barred(audit: Audit, contract: Contract, cls: ClassInfo) -> str:
+    """Why the base would be no repair of a class: its own body says otherwise; empty if it does not."""
+    return _assigned(contract, cls) or _denied(audit, contract, cls)
+
+
+def own_methods(contract: Contract, trail: tuple[str, ...], attribute: str) -> tuple[tuple[str, str], ...]:
+    """Name and source of the methods as vLLM's own text models write them: the layers are set on the decoder.
+
+    Args:
+        contract: whose methods.
+        trail: the path from the model to the decoder.
+        attribute: where the decoder keeps the layers.
+    """
+    decoder = ".".join(("self", *trail))
     sources = []
     for method in contract.methods:
         if configures(method):
             given = method.facts.parameters[1].name
-            source = f"def {method.name}{method.signature}:\n    {decoder}.{chain.attribute} = {given}\n"
+            source = f"def {method.name}{method.signature}:\n    {decoder}.{attribute} = {given}\n"
         else:
             source = (
                 f"def {method.name}{method.signature}:\n"
@@ -299,15 +309,15 @@ def _own_methods(contract: Contract, status: Status) -> tuple[tuple[str, str], .
 # -- the pieces of an edit -------------------------------------------------------------------------
 
 
-def base_position(audit: Audit, owner: ClassInfo, contract: Contract) -> int | None:
-    """The index among the bases where the Protocol keeps every linearisation valid; None where there is none.
+def base_position(audit: Audit, owner: ClassInfo, base: ClassInfo) -> int | None:
+    """The index among the bases where a new one keeps every linearisation valid; None where there is none.
 
-    As late as possible, so that no member of the Protocol hides a method that the class inherits already; before
-    a base that the Protocol itself derives from (``Generic``, ``Protocol``).
+    As late as possible, so that none of its members hides a method that the class inherits already; before a base
+    that it derives from itself (``Generic``, ``Protocol``).
     """
     bases = list(owner.bases) if owner.facts.bases else []
     for position in range(len(bases), -1, -1):
-        trial: list[Target] = [*bases[:position], contract.cls, *bases[position:]]
+        trial: list[Target] = [*bases[:position], base, *bases[position:]]
         try:
             mro = linearise(owner, trial, [linear(base) for base in trial])
         except NoLinearisation:

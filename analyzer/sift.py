@@ -6,7 +6,7 @@ then what the baseline knows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -34,6 +34,7 @@ def sift(
     rules: RuleNames,
     comment_rules: Iterable[JudgesComments],
     *,
+    silent: Collection[str] = (),
     baseline: Path | None = None,
     update: bool = False,
 ) -> Report:
@@ -44,6 +45,7 @@ def sift(
         settings: what is in force.
         rules: which rules there are.
         comment_rules: those about comments.
+        silent: codes of rules that were not applied: nothing is known of what they would find.
         baseline: the file of known findings.
         update: make that file of what is found; it is not written here.
 
@@ -52,7 +54,7 @@ def sift(
         BaselineError: the file cannot be used.
     """
     _check_contracts(report, settings)
-    parted = suppress(report.findings, report.comments, rules, require_reason=settings.require_reason)
+    parted = suppress(report.findings, report.comments, rules, silent, require_reason=settings.require_reason)
     remarks = [finding for use in parted.uses for rule in comment_rules for finding in rule.judge(use)]
     findings = [f for f in (*parted.kept, *remarks) if _wanted(f, settings)]
     findings.sort(key=lambda finding: finding.sort_key)
@@ -61,7 +63,7 @@ def sift(
     if baseline is None:
         return report
     entries = read_baseline(baseline, may_lack=update)
-    new, compared = compare(baseline, entries, findings, lambda entry: _covers(entry, settings))
+    new, compared = compare(baseline, entries, findings, lambda entry: _covers(entry, settings, silent))
     if update:
         new, compared = [], updated(compared, new)
     return replace(report, findings=new, baseline=compared)
@@ -87,6 +89,7 @@ def _of_contracts(contract: str, settings: Settings) -> bool:
     return not settings.contracts or not contract or contract in settings.contracts
 
 
-def _covers(entry: EntryRecord, settings: Settings) -> bool:
+def _covers(entry: EntryRecord, settings: Settings, silent: Collection[str]) -> bool:
     """Whether a run with these settings tells of a finding like an entry, if there is one."""
-    return settings.wants(entry.code) and _of_contracts(entry.contract, settings)
+    applied = entry.code not in silent and settings.wants(entry.code)
+    return applied and _of_contracts(entry.contract, settings)

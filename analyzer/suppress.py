@@ -7,7 +7,7 @@ of all rules on all contracts, so that a comment is never called unused because 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from analyzer.checkout import Checkout
@@ -73,15 +73,17 @@ def suppress(
     findings: Iterable[Finding],
     files: Sequence[FileComments],
     rules: RuleNames,
+    silent: Collection[str] = (),
     *,
     require_reason: bool = False,
 ) -> Parted:
     """Part findings into those that stay and those that a comment suppresses.
 
     Args:
-        findings: of all rules and contracts.
+        findings: of all rules that were applied, and all contracts.
         files: the comments.
         rules: which rules there are.
+        silent: codes of rules that were not applied: a comment that names one may well suppress something.
         require_reason: whether each comment has to give a reason.
     """
     by_path = {file.path: file for file in files}
@@ -97,7 +99,7 @@ def suppress(
         else:
             kept.append(finding)
     uses = tuple(
-        _use(file, comment, used.get((file.path, comment), set()), rules, require_reason)
+        _use(file, comment, used.get((file.path, comment), set()), rules, silent, require_reason)
         for file in files
         for comment in file.comments
     )
@@ -120,14 +122,21 @@ def _speaking(
                         yield file.path, comment, word
 
 
-def _use(file: FileComments, comment: Comment, used: set[str], rules: RuleNames, require_reason: bool) -> CommentUse:
+def _use(
+    file: FileComments,
+    comment: Comment,
+    used: set[str],
+    rules: RuleNames,
+    silent: Collection[str],
+    require_reason: bool,
+) -> CommentUse:
     known = [word for word in comment.words if word.lower() in rules]
     return CommentUse(
         at=Position(file.path, comment.line, comment.column),
         cls=_class_name(file, comment),
         problem=comment.problem,
         used=tuple(word for word in known if word in used),
-        unused=tuple(word for word in known if word not in used),
+        unused=tuple(word for word in known if word not in used and rules[word.lower()] not in silent),
         unknown=tuple(word for word in comment.words if word.lower() not in rules),
         reason=comment.reason,
         needs_reason=require_reason,

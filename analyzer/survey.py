@@ -212,10 +212,12 @@ def _links(audit: Audit, model: Model, status: Status, alternative: Alternative)
     """The chain from the check on; of a class that fails it, as it would be if it declared the contract."""
     repaired = status.verdict == "undeclared"
     links = evidence.model_links(audit, model, status, alternative, repaired=repaired)
-    if any(link.link == "decoder" for link in links):
+    if not any(link.link == "decoder" for link in links):
+        chain = alternative.repaired if repaired else alternative.outer
+        links = (*links, *evidence.unreached_links(audit, chain, alternative))
+    if status.verdict != "unsupported":
         return links
-    chain = alternative.repaired if repaired else alternative.outer
-    return (*links, *evidence.unreached_links(audit, chain, alternative))
+    return (*links, *evidence.loop_links(audit, model, status))
 
 
 def _case(alternative: Alternative) -> str:

@@ -30,7 +30,7 @@ def take_over(audit: Audit, owner: ClassInfo, owing: Sequence[Owed]) -> Fix:
         return Fix("none", contract.handling.advice)
     if denied := denies(audit, owner, contract):
         return Fix("none", f"{owner.name} denies {denied}: whether that is meant is for its author")
-    position = repair.base_position(audit, owner, contract)
+    position = repair.base_position(audit, owner, contract.cls)
     if position is None:
         return Fix("none", f"adding {contract.name} to the bases of {owner.name} has no consistent order")
     edits: list[Edit] = [

@@ -22,6 +22,11 @@ def rule_names() -> dict[str, str]:
     return {match[1].upper(): match[2].replace("_", "-") for match in found if match is not None}
 
 
+def on_request() -> tuple[str, ...]:
+    """The codes of the rules that are applied only where they are selected."""
+    return tuple(rule.code for rule in all_rules() if not rule.default)
+
+
 @lru_cache(maxsize=1)
 def all_rules() -> tuple[Rule, ...]:
     """One instance of every rule, by code."""

@@ -39,7 +39,8 @@ class Rule(ABC):
     """One kind of fault.  The docstring of a subclass is its explanation.
 
     ``what`` says what it reports, ``why`` the consequence that users see, ``how`` the repair.  ``of_generations``
-    tells whether it reports what is left from another generation of a contract.
+    tells whether it reports what is left from another generation of a contract; a rule that is not applied by
+    ``default`` is applied where its code is selected.
     """
 
     code: ClassVar[str]
@@ -51,6 +52,7 @@ class Rule(ABC):
     bad: ClassVar[Sequence[Case]] = ()
     good: ClassVar[Sequence[Case]] = ()
     of_generations: ClassVar[bool] = False
+    default: ClassVar[bool] = True
 
     @abstractmethod
     def check(self, audit: Audit, /) -> Iterator[Finding]:

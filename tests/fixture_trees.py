@@ -18,7 +18,7 @@ from analyzer.plugin import open_plugin
 from analyzer.records import Report
 from analyzer.settings import OWN_FILE, Settings, load_settings
 from analyzer.sift import sift
-from rules import all_rules
+from rules import all_rules, on_request
 from rules._rule import Case, CommentRule
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -97,7 +97,9 @@ def judge(read: Audit) -> Report:
     file = read.checkout.root / OWN_FILE
     settings = load_settings(file, names) if file.exists() else Settings()
     comment_rules = [rule for rule in all_rules() if isinstance(rule, CommentRule)]
-    return sift(engine.judge(read, all_rules()), settings, names, comment_rules)
+    silent = set(on_request()) - set(settings.select)
+    report = engine.judge(read, all_rules(), on_request=settings.select)
+    return sift(report, settings, names, comment_rules, silent=silent)
 
 
 @dataclass

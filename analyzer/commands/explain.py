@@ -141,6 +141,7 @@ def page_of(rule: Rule) -> RulePage:
         what=rule.what,
         why=rule.why,
         how=rule.how,
+        default=rule.default,
         more=(inspect.getdoc(type(rule)) or "").replace("``", "`"),
         bad=_example(rule.bad[0]) if rule.bad else None,
         good=_example(rule.good[0]) if rule.good else None,

@@ -27,6 +27,7 @@ Examples:
   vllm-contracts fix ~/src/vllm
   vllm-contracts fix --unsafe-fixes --interactive ~/src/vllm
   vllm-contracts fix --check --select VC001 ~/src/vllm
+  vllm-contracts fix --teach MyModelForCausalLM ~/src/vllm
 
 \b
 Exit codes:
@@ -46,6 +47,11 @@ WIDTH = 80
 @click.option("--interactive", "-i", is_flag=True, help="Show each fix and ask: yes, no, all the rest, quit.")
 @selecting
 @click.option("--class", "classes", metavar="NAME", multiple=True, help="Only this class, with or without its module.")
+@click.option(
+    "--teach",
+    metavar="NAME",
+    help="Give a model support that it lacks: show a patch for this class or architecture, and for its wrappers.",
+)
 @click.option("--break-hard-links", is_flag=True, help="Also write files that have other names.")
 @cache_options
 @click.pass_context
@@ -58,6 +64,7 @@ def fix(
     interactive: bool,
     given: Given,
     classes: tuple[str, ...],
+    teach: str | None,
     break_hard_links: bool,
     no_cache: bool,
 ) -> None:
@@ -66,11 +73,33 @@ def fix(
     Each file is changed as little as possible, checked, and replaced in one step; a file that cannot be
     changed with certainty is left as it is. Findings that a comment suppresses are left alone; those of a
     baseline are repaired too.
+
+    With --teach nothing is repaired but what has to do with one model that lacks support: where its decoder's loop is
+    regular, support is written as other decoders of the tree have it, and its wrappers are repaired. That is never
+    safe: the patch is shown, and written with --unsafe-fixes or on your word.
     """
     if interactive and (diff or check):
         raise click.UsageError("--interactive writes what you agree to; it goes with neither --diff nor --check")
+    if teach is not None and (classes or given.select or given.ignore or len(given.contract) > 1):
+        raise click.UsageError("--teach is for one model and one contract; it goes with none of --class, --select, ...")
     with failing_in_one_line():
-        report = judge(*tree_with_settings(path, None, None, given, no_cache=no_cache))
+        tree, settings = tree_with_settings(path, None, None, given, no_cache=no_cache)
+    if teach is not None:
+        from analyzer.commands.teach import DEFAULT, teach_and_tell
+
+        code = teach_and_tell(
+            tree.checkout,
+            teach,
+            given.contract[0] if given.contract else DEFAULT,
+            write=unsafe_fixes and not (diff or check),
+            ask=interactive,
+            diff=diff,
+            check=check,
+            break_hard_links=break_hard_links,
+        )
+        context.exit(code)
+    with failing_in_one_line():
+        report = judge(tree, settings)
     findings = of_classes(report, classes)
     allowed = ("safe", "unsafe") if unsafe_fixes else ("safe",)
     wanted = [f for f in findings if f.fix.edits and f.fix.safety in allowed]

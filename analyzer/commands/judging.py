@@ -106,11 +106,14 @@ def judge(tree: Tree, settings: Settings, *, baseline: Path | None = None, updat
         BaselineError: the baseline cannot be used.
     """
     from analyzer.sift import sift
-    from rules import all_rules
+    from rules import all_rules, on_request
     from rules._rule import CommentRule
 
     comment_rules = [rule for rule in all_rules() if isinstance(rule, CommentRule)]
-    return sift(tree.report(), settings, rule_names(), comment_rules, baseline=baseline, update=update)
+    asked = [code for code in on_request() if code in settings.select]
+    silent = set(on_request()) - set(asked)
+    report = tree.report(asked)
+    return sift(report, settings, rule_names(), comment_rules, silent=silent, baseline=baseline, update=update)
 
 
 def name_for(settings: Settings, *more: object) -> str:
@@ -128,7 +131,8 @@ def rules_of(settings: Settings) -> list[Rule]:
     """The rules whose findings are reported."""
     from rules import all_rules
 
-    return [rule for rule in all_rules() if settings.wants(rule.code)]
+    applied = (rule for rule in all_rules() if rule.default or rule.code in settings.select)
+    return [rule for rule in applied if settings.wants(rule.code)]
 
 
 def keep_baseline(report: Report) -> None:

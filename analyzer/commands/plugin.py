@@ -18,7 +18,7 @@ EXAMPLES = """
 Examples:
   vllm-contracts plugin -o ./repairs                    for the vLLM installed for this Python
   vllm-contracts plugin --release 0.32.0 -o ./repairs && pip install ./repairs
-  vllm-contracts plugin --unsafe-fixes --class LlavaNextForConditionalGeneration -o ./repairs
+  vllm-contracts plugin --unsafe-fixes --class MyModel -o ./repairs
 
 \b
 Exit codes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -160,8 +160,11 @@ class Tree:
             self.cache.store(self.state, product, found)
         return found
 
-    def report(self) -> Report:
-        """The audit with all rules on all contracts.
+    def report(self, on_request: Sequence[str] = ()) -> Report:
+        """The audit on all contracts with all rules that are applied by default.
+
+        Args:
+            on_request: codes of more rules to apply.
 
         Raises:
             EngineError: the tree cannot be audited.
@@ -172,28 +175,28 @@ class Tree:
         fresh: list[Report] = []
 
         def make() -> bytes:
-            fresh.append(self._audit())
+            fresh.append(self._audit(on_request))
             if self.cache is not None and self.state is not None:
                 self.cache.found(self.state, fresh[0].searched.words, fresh[0].searched.read)
             return codec.encode(fresh[0])
 
         if self.cache is None:
-            return self._audit()
-        data = self.known("report", make)
+            return self._audit(on_request)
+        data = self.known("-".join(("report", *on_request)), make)
         if fresh:
             return fresh[0]
         try:
             report = codec.decode(data, Report)
         except codec.CodecError:  # its checksum is right: written by something that is not this tool
-            return self._audit()
+            return self._audit(on_request)
         return replace(report, checkout=self.checkout.record())
 
-    def _audit(self) -> Report:
+    def _audit(self, on_request: Sequence[str]) -> Report:
         from analyzer import engine
         from rules import all_rules
 
         with working(f"reading vLLM {self.checkout.version or ''}"):
-            report = engine.audit(self.checkout, all_rules(), stage=self.stage)
+            report = engine.audit(self.checkout, all_rules(), on_request=on_request, stage=self.stage)
         gc.freeze()  # a command ends soon: nothing of this becomes garbage that is worth looking for, then or at exit
         return report
 

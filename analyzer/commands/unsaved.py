@@ -81,7 +81,7 @@ def unsaved(tree: Tree, file: Path | None) -> Iterator[tuple[Tree, View | None]]
 
     with ExitStack() as stack:
         with tree.stage("the tree laid out"):
-            changed = stack.enter_context(overlay(checkout, files[0], data))
+            changed = stack.enter_context(overlay(checkout, {files[0]: data}))
         yield Tree(changed, None, tree.stage), view
 
 

@@ -16,6 +16,9 @@ from analyzer.findings import (
     AddImport,
     AddListItem,
     AddMethods,
+    AddStatement,
+    AnnotateResult,
+    CollectStates,
     Edit,
     RemoveMethod,
     RenameMethod,
@@ -24,12 +27,14 @@ from analyzer.findings import (
 )
 from analyzer.fix.assignments import add_statement
 from analyzer.fix.bases import add_base
+from analyzer.fix.collecting import collect_states
 from analyzer.fix.definitions import remove_method, rename_method, replace_method
 from analyzer.fix.imports import ensure_import
 from analyzer.fix.literals import add_list_item
 from analyzer.fix.method_source import rename_names
 from analyzer.fix.methods import add_methods
 from analyzer.fix.signatures import replace_signature
+from analyzer.fix.statements import annotate_result, write_statement
 
 
 def apply_edits(text: str, edits: Sequence[Edit], line_length: int | None = None) -> tuple[str, tuple[Edit, ...]]:
@@ -107,4 +112,10 @@ def _apply_to_class(text: str, edit: Edit, line_length: int | None) -> str:
         return rename_method(text, edit.cls, edit.old, edit.new)
     if isinstance(edit, RemoveMethod):
         return remove_method(text, edit.cls, edit.method)
+    if isinstance(edit, AddStatement):
+        return write_statement(text, edit, line_length)
+    if isinstance(edit, AnnotateResult):
+        return annotate_result(text, edit, line_length)
+    if isinstance(edit, CollectStates):
+        return collect_states(text, edit, line_length)
     raise TypeError(f"not an edit of a class: {edit!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
@@ -14,6 +14,9 @@ from analyzer.findings import (
     AddBase,
     AddListItem,
     AddMethods,
+    AddStatement,
+    AnnotateResult,
+    CollectStates,
     Edit,
     Fix,
     RemoveMethod,
@@ -60,7 +63,7 @@ class Plan:
     refused: tuple[tuple[Fix, str], ...] = ()
 
 
-def plan_fixes(root: Path, fixes: Sequence[Fix]) -> Plan:
+def plan_fixes(root: Path, fixes: Sequence[Fix], changed: Mapping[str, bytes] | None = None) -> Plan:
     """Carry out fixes in memory.
 
     Each fix is carried out whole or not at all, on top of those before it; each result is verified.  A fix
@@ -69,8 +72,9 @@ def plan_fixes(root: Path, fixes: Sequence[Fix]) -> Plan:
     Args:
         root: the folder that the fixes' paths are relative to; its ``pyproject.toml`` sets the line length.
         fixes: in order of preference.
+        changed: files that are to have other contents than they have on disk, by path.
     """
-    desk = _Desk(root)
+    desk = _Desk(root, changed or {})
     applied: list[Fix] = []
     unchanged: list[Fix] = []
     refused: list[tuple[Fix, str]] = []
@@ -83,7 +87,7 @@ def plan_fixes(root: Path, fixes: Sequence[Fix]) -> Plan:
     if unstable := desk.unstable():
         paths = ", ".join(sorted(unstable))
         bad = [fix for fix in (*applied, *unchanged) if not unstable.isdisjoint(edit.path for edit in fix.edits)]
-        rest = plan_fixes(root, [fix for fix in fixes if fix not in bad])
+        rest = plan_fixes(root, [fix for fix in fixes if fix not in bad], changed)
         reason = f"a second pass over {paths} would change it again"
         return replace(rest, refused=(*rest.refused, *((fix, reason) for fix in bad)))
     return Plan(tuple(desk.changes()), tuple(applied), tuple(unchanged), tuple(refused))
@@ -110,8 +114,8 @@ class _File:
 class _Desk:
     """The files that fixes work on, in memory."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: Path, changed: Mapping[str, bytes]) -> None:
+        self.root, self.changed = root, changed
         self.line_length = configured_line_length(root)
         self.files: dict[str, _File] = {}
         self.claims: dict[tuple[str, str, str], str] = {}
@@ -185,7 +189,7 @@ class _Desk:
 
     def _file(self, path: str) -> _File:
         if path not in self.files:
-            data = read_inside(self.root, path)
+            data = self.changed[path] if path in self.changed else read_inside(self.root, path)
             source = Source.decode(data)
             self.files[path] = _File(data, source, source)
         return self.files[path]
@@ -219,6 +223,12 @@ def _outcomes(edit: Edit) -> Iterator[tuple[tuple[str, str, str], str]]:
         yield (edit.path, edit.cls, edit.method), "removed"
     elif isinstance(edit, AddAssignment):
         yield (edit.path, edit.cls, f"{edit.method}: self.{edit.target}"), edit.value
+    elif isinstance(edit, CollectStates):
+        yield (edit.path, edit.cls, edit.method), repr(edit)
+    elif isinstance(edit, AnnotateResult):
+        yield (edit.path, edit.cls, f"the result of {edit.method}"), edit.returns
+    elif isinstance(edit, AddStatement) and edit.method:
+        yield (edit.path, edit.cls, f"the end of {edit.method}"), edit.source
 
 
 def _moved(edit: Edit, original: str, current: str) -> Edit:

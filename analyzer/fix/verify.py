@@ -13,6 +13,9 @@ from analyzer.findings import (
     AddImport,
     AddListItem,
     AddMethods,
+    AddStatement,
+    AnnotateResult,
+    CollectStates,
     Edit,
     RemoveMethod,
     RenameMethod,
@@ -22,12 +25,14 @@ from analyzer.findings import (
 from analyzer.fix.assignments import drop_assignment, parse_assignment
 from analyzer.fix.bases import base_name
 from analyzer.fix.bindings import absolute_module, bindings, package_of
+from analyzer.fix.collecting import holds, only_function, undo
 from analyzer.fix.comments import columns, first_with_comments, take_deeper
 from analyzer.fix.literals import literals_with, strings
 from analyzer.fix.method_source import parse_method, same_method
 from analyzer.fix.methods import is_placeholder
 from analyzer.fix.signatures import same_signature
 from analyzer.fix.source import Refused, Source
+from analyzer.fix.statements import drop_statement, has_annotation, has_statement
 from analyzer.fix.tokens import tokens
 from analyzer.fix.tree import (
     Function,
@@ -106,6 +111,12 @@ def _holds(edit: Edit, module: Module) -> bool:
     if isinstance(edit, ReplaceSignature):
         found = functions(cls, edit.method)
         return [same_signature(node, edit.parameters, edit.returns) for node in found] == [True]
+    if isinstance(edit, AddStatement):
+        return has_statement(cls, edit)
+    if isinstance(edit, AnnotateResult):
+        return has_annotation(only_function(cls, edit.method), edit)
+    if isinstance(edit, CollectStates):
+        return holds(cls, edit)
     if isinstance(edit, RenameMethod):
         return bool(functions(cls, edit.new)) and not functions(cls, edit.old)
     return not functions(cls, edit.method)
@@ -228,6 +239,13 @@ def _drop_from_class(cls: ast.ClassDef, edit: Edit) -> None:
     elif isinstance(edit, AddAssignment):
         for method in functions(cls, edit.method):
             drop_assignment(method, edit.target, edit.value)
+    elif isinstance(edit, AddStatement):
+        drop_statement(cls, edit)
+    elif isinstance(edit, AnnotateResult):
+        for method in functions(cls, edit.method):
+            method.returns = None
+    elif isinstance(edit, CollectStates):
+        undo(cls, edit)
 
 
 def _rename(method: Function, edit: RenameMethod) -> None:

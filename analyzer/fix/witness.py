@@ -15,6 +15,9 @@ import libcst as cst
 from analyzer.findings import (
     AddAssignment,
     AddMethods,
+    AddStatement,
+    AnnotateResult,
+    CollectStates,
     Edit,
     RemoveMethod,
     RenameMethod,
@@ -46,7 +49,10 @@ def witness(old: Module, new: Module, edits: Sequence[Edit]) -> None:
         if before is None or after is None or type(before.body) is not type(after.body):
             continue
         declared = {method for edit in edits for method in _methods(edit, name)}
-        if _members(before, declared) != _members(after, declared):
+        added = {edit.source for edit in edits if isinstance(edit, AddStatement) and edit.cls == name}
+        if [m for m in _members(before, declared) if m not in added] != [
+            m for m in _members(after, declared) if m not in added
+        ]:
             raise Refused(f"the edit would change more of class {name} than it declares")
 
 
@@ -101,7 +107,8 @@ def _methods(edit: Edit, cls: str) -> set[str]:
         return {edit.method, parse_method(edit.source).name}
     if isinstance(edit, RenameMethod):
         return {edit.old, edit.new}
-    return {edit.method} if isinstance(edit, RemoveMethod | ReplaceSignature | AddAssignment) else set()
+    one = RemoveMethod | ReplaceSignature | AddAssignment | AddStatement | AnnotateResult | CollectStates
+    return {edit.method} if isinstance(edit, one) else set()
 
 
 def _members(node: cst.ClassDef, declared: set[str]) -> list[str]:

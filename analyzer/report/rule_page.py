@@ -37,7 +37,10 @@ class Example:
 
 @dataclass(frozen=True)
 class RulePage:
-    """What there is to say of a rule; ``more`` is the detail, ``bad`` and ``good`` its first cases."""
+    """What there is to say of a rule.
+
+    ``more`` is the detail, ``bad`` and ``good`` its first cases; without ``default`` it is applied on request.
+    """
 
     code: str
     name: str
@@ -48,13 +51,15 @@ class RulePage:
     more: str
     bad: Example | None
     good: Example | None
+    default: bool = True
 
 
 def rule_blocks(rule: RulePage) -> Iterator[Block]:
     """One rule as a page."""
     yield Heading(f"{rule.code} {rule.name}", 1)
     yield Paragraph(rule.what)
-    yield Paragraph(f"Severity: {rule.severity}.")
+    request = "" if rule.default else f" Off by default: `--select {rule.code}` asks for it."
+    yield Paragraph(f"Severity: {rule.severity}.{request}")
     for head, text in (("Why it matters", rule.why), ("How to repair it", rule.how), ("More", rule.more)):
         if text:
             yield Heading(head)
@@ -80,9 +85,13 @@ def list_blocks(rules: Sequence[RulePage], links: str = "") -> Iterator[Block]:
         rules: by code.
         links: where a rule's page lies, with ``{}`` for its code; no links if empty.
     """
-    rows = tuple((rule.code, rule.name, rule.severity, rule.what) for rule in rules)
+    rows = tuple((rule.code, rule.name, _weight(rule), rule.what) for rule in rules)
     targets = tuple(links.format(rule.code) for rule in rules) if links else ()
     yield Table(("code", "name", "severity", "what it reports"), rows, targets)
+
+
+def _weight(rule: RulePage) -> str:
+    return rule.severity if rule.default else f"{rule.severity}, on request"
 
 
 def to_json(rules: Sequence[RulePage]) -> str:
@@ -104,6 +113,7 @@ def _record(rule: RulePage) -> dict[str, Any]:
         "code": rule.code,
         "name": rule.name,
         "severity": rule.severity,
+        "default": rule.default,
         "what": rule.what,
         "why": rule.why,
         "how": rule.how,

@@ -131,7 +131,7 @@ def test_a_laid_out_tree_lists_and_names_the_same_files(tree: Path) -> None:
     (tree / "vllm" / "far").symlink_to("../elsewhere")
     (tree / "vllm" / "gone.py").symlink_to(tree / "nowhere.py")
     checkout = open_checkout(tree)
-    with overlay(checkout, WRAPPERS, b"x = 1\n") as other:
+    with overlay(checkout, {WRAPPERS: b"x = 1\n"}) as other:
         assert other.version == checkout.version
         assert list(map(other.rel, other.python_files())) == list(map(checkout.rel, checkout.python_files()))
         assert "vllm/far/far.py" in map(other.rel, other.python_files())
