@@ -83,9 +83,15 @@ def with_inner(machine: Machine, root: Instance, attribute: str, value: Value) -
         value.trail = tuple(attribute.split("."))
     for holder in {id(root): root, id(owner): owner}.values():
         for name, known in list(holder.attrs.items()):
-            if known is before:
+            if before is not None and _are_the_same(known, before):
                 holder.attrs[name] = value
     owner.attrs[last] = value
+
+
+def _are_the_same(one: Value, other: Value) -> bool:
+    """Whether two attributes hold the same object, or the same of several."""
+    mine, theirs = options(one), options(other)
+    return len(mine) == len(theirs) and all(a is b for a, b in zip(mine, theirs, strict=True))
 
 
 def find_inner(machine: Machine, cls: ClassInfo) -> tuple[Inner, ...]:

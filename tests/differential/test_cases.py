@@ -302,6 +302,11 @@ CASES: dict[str, Case] = {
         methods="def {setter}(self, layers):\n    self.decoder.aux_hidden_state_layers = layers\n\n"
         "def {getter}(self):\n    return (2, 4, 5)",
     ),
+    "two names for one of several inner models": Case(
+        "config-dependent",
+        build='self.spare = {"alpha": BetaPlain, "beta": DeltaPlain}[config.text_config.model_type]'
+        "(vllm_config=vllm_config)\nself.language_model = self.spare",
+    ),
     "an inner model is deleted for another": Case(
         "works",
         build="self.language_model = BetaPlain(vllm_config=vllm_config)\ndel self.language_model\n"
