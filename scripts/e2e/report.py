@@ -44,7 +44,7 @@ class Trial:
 
     @property
     def steady(self) -> bool:
-        """Whether the engine as released gives the same tokens however prompts are batched; speculation batches anew."""
+        """Whether the engine as released gives the same tokens however the prompts are batched."""
         return self.single.tokens == self.alone.tokens
 
     @property
@@ -177,9 +177,9 @@ def _notes(trials: Sequence[Trial]) -> str:
             )
         if not trial.steady:
             lines.append(
-                f"- {trial.release}, `{trial.wrapper.cls}`: as released and without speculation, the engine on this CPU "
-                "gives other greedy tokens for the same prompts when they come one by one than when they come together. "
-                "So there is nothing to compare the tokens of the repaired one with.\n"
+                f"- {trial.release}, `{trial.wrapper.cls}`: as released and without speculation, the engine on this "
+                "CPU gives other greedy tokens for the same prompts when they come one by one than when they come "
+                "together. So there is nothing to compare the tokens of the repaired one with.\n"
             )
         lines += [
             f"- {trial.release}, `{trial.wrapper.cls}`, not as found: {what}.\n" for what in trial.disagreements()
