@@ -324,15 +324,6 @@ CASES: dict[str, Case] = {
         methods="def {setter}(self, layers):\n    self.language_model.model.aux_hidden_state_layers = layers\n\n"
         "def {getter}(self):\n    return (2, 4, 5)",
     ),
-    "attributes that some of several inner models have, through __getattr__": Case(
-        "broken",
-        before=FORWARDING,
-        bases="Forwarding, nn.Module, SupportsEagle3",
-        build='cls = {"alpha": DeltaPlain, "beta": AlphaPlain, "delta": DeltaPlain}[config.text_config.model_type]\n'
-        "self.language_model = cls(vllm_config=vllm_config)",
-        methods="",
-        generation="0.16",
-    ),
     "an heir that drops the states of an inner model that denies what it does": Case(
         "works",
         before="class Inner(DeltaPlain):\n    supports_eagle3 = False",
