@@ -245,6 +245,8 @@ class Follower:
             result.how = "works"
             if any(_is_none(o) for v, _, _ in outcome.returns for o in options(v)):
                 result.how, result.reason = "unknown", "it returns None on some paths"
+            elif result.possible is not None:
+                result.how, result.reason = "unknown", f"it may raise {result.possible}"
         elif stub is not None:
             result.how, result.stub_of, result.stub_facts = "stub", stub.owner, stub.function
         elif outcome.unknown or _leaves_the_checkout(outcome, configuring):

@@ -83,9 +83,15 @@ def with_inner(machine: Machine, root: Instance, attribute: str, value: Value) -
         value.trail = tuple(attribute.split("."))
     for holder in {id(root): root, id(owner): owner}.values():
         for name, known in list(holder.attrs.items()):
-            if known is before:
+            if before is not None and _are_the_same(known, before):
                 holder.attrs[name] = value
     owner.attrs[last] = value
+
+
+def _are_the_same(one: Value, other: Value) -> bool:
+    """Whether two attributes hold the same object, or the same of several."""
+    mine, theirs = options(one), options(other)
+    return len(mine) == len(theirs) and all(a is b for a, b in zip(mine, theirs, strict=True))
 
 
 def find_inner(machine: Machine, cls: ClassInfo) -> tuple[Inner, ...]:
@@ -127,6 +133,8 @@ def _candidates(machine: Machine, owner: Instance, path: tuple[str, ...], depth:
     found: dict[str, Value] = {}
     seen: set[int] = set()
     for name, value in owner.attrs.items():
+        if _is_hidden(owner, name):
+            continue
         picked: list[Value] = [option for option in options(value) if _is_inner(option, owner)]
         if not picked or any(id(option) in seen for option in picked):
             continue
@@ -143,6 +151,12 @@ def _candidates(machine: Machine, owner: Instance, path: tuple[str, ...], depth:
             if inside and isinstance(option, Instance) and members.is_torch_module(option.cls):
                 found |= _candidates(machine, option, (*path, name), depth + 1)
     return found
+
+
+def _is_hidden(owner: Instance, name: str) -> bool:
+    """Whether a property of the class is found instead of what was set on the object."""
+    member = members.class_method(owner.cls, name)
+    return member is not None and member[1].kind == "property"
 
 
 def _only(values: list[Value]) -> Value:

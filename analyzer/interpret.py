@@ -279,10 +279,9 @@ class Machine:
         A name is kept: nothing asks for it any more.
         """
         if target[0] == "attr":
-            owner = self.eval(target[1], frame)
-            for option in options(owner):
+            for option in options(self.eval(target[1], frame)):
                 if isinstance(option, Instance):
-                    objects.delete(self, option, target[2], frame, line, isinstance(owner, OneOf))
+                    objects.delete(self, option, target[2], frame, line)
         elif target[0] == "sub":
             container = self.eval(target[1], frame)
             if isinstance(container, (Collection, Table)):
@@ -300,6 +299,12 @@ class Machine:
         displaced, instance.displaced = instance.displaced, ()
         if self.building and not self.undecided:
             self.building[0].displaced += displaced
+
+    def forget(self, instance: Instance, name: str) -> None:
+        """An attribute of an object is gone, and what was stored there in this run with it."""
+        self.hand_over(instance)
+        stores = self.outcome.stores
+        stores[:] = [s for s in stores if s.instance is not instance or s.attribute != name]
 
     def _unpack(self, target: Expr, value: Value, frame: Frame, line: int, column: int) -> None:
         if target[0] == "star":

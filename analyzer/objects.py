@@ -87,15 +87,14 @@ def found(machine: Machine, owner: Value, name: str, frame: Frame, line: int) ->
         raise
 
 
-def delete(machine: Machine, owner: Instance, name: str, frame: Frame, line: int, maybe: bool) -> None:
+def delete(machine: Machine, owner: Instance, name: str, frame: Frame, line: int) -> None:
     """``del owner.name``; what the class has under that name comes to light again.
 
     Args:
         machine: the interpreter.
-        owner: one of the objects that may be meant.
+        owner: the object; where it is one of several, it is the one.
         name: of the attribute.
         frame, line: where.
-        maybe: whether another object may be meant.
 
     Raises:
         Raised: the object certainly has no such attribute of its own.
@@ -104,19 +103,17 @@ def delete(machine: Machine, owner: Instance, name: str, frame: Frame, line: int
     if built:
         construct.prepare(machine, owner)
     if name not in owner.attrs:
-        known = not (
-            owner.missing_reason or members.unknown_base(owner.cls) or members.external_attribute(owner.cls, name)
-        )
-        if machine.strict and known and not maybe:
+        reason = owner.missing_reason or members.unknown_base(owner.cls)
+        if machine.strict and not reason and not members.external_attribute(owner.cls, name):
             raise machine.fail("AttributeError", f"{members.described(owner)} has no attribute {name!r}", frame, line)
         return
-    if maybe or (built and machine.undecided):
+    if built and machine.undecided:
         owner.maybe = owner.maybe | {name}
         return
     owner.displace(name)
     del owner.attrs[name]
     if built:
-        machine.hand_over(owner)
+        machine.forget(owner, name)
     else:
         owner.set_at.pop(name, None)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from analyzer import evaluate, members, objects
 from analyzer.facts import AttributeFacts, FunctionFacts
-from analyzer.frames import Frame, Raised
+from analyzer.frames import Frame
 from analyzer.index import ClassInfo, External
 from analyzer.values import (
     ChosenModel,
@@ -35,15 +35,14 @@ def has(machine: Machine, value: Value, name: str, frame: Frame, line: int) -> b
 
     seen: set[bool | None] = set()
     for option in options(value):
-        try:
-            found = objects.get(machine, option, name, frame, line)
-        except Raised as raised:
-            if raised.kind != "AttributeError":
-                raise
-            seen.add(False)
-            continue
+        failures = machine.outcome.possible_failures
+        before = len(failures)
+        found = objects.found(machine, option, name, frame, line)
         if found is evaluate.UNBOUND:
             seen.add(False)
+        elif any(failure.kind == "AttributeError" for failure in failures[before:]):
+            seen.add(None)  # its __getattr__ gives it for some of the objects that it may ask
+            del failures[before:]
         elif isinstance(option, Instance) and name in option.maybe and members.class_member(option.cls, name) is None:
             seen.add(None)
         elif isinstance(option, (Instance, ClassValue)):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from analyzer import evidence
 from analyzer.audit import Audit
+from analyzer.chains import Chain
 from analyzer.findings import Finding, Fix
 from analyzer.models import Status
 from rules._rule import Case, Rule
@@ -166,4 +167,9 @@ def _overclaims(status: Status) -> bool:
     alternatives = status.alternatives
     if not status.satisfied or not alternatives or status.config_decides:
         return False
-    return all(a.supported is False and a.outer.ok is False for a in alternatives)
+    return all(a.supported is False and a.outer.ok is False and not _reaches(a.outer) for a in alternatives)
+
+
+def _reaches(chain: Chain) -> bool:
+    """Whether the inner model does its part, whatever its checker says: then it is the forward that fails."""
+    return bool(chain.reaches and chain.capture is not None and chain.capture.ok)

@@ -157,6 +157,7 @@ GOOD = Trial(
     wrapper=WRAPPERS["LLaVA-NeXT"],
     expected=EXPECTED,
     alone=Outcome(tokens=[[1, 2]]),
+    single=Outcome(tokens=[[1, 2]]),
     nameless=Outcome(
         error="AttributeError", message="'C' object has no attribute 'image_token_index'", raised_at="vllm/p.py:9"
     ),
@@ -183,21 +184,20 @@ def test_a_trial_that_is_run_again_takes_the_place_of_the_earlier_one(tmp_path: 
     assert (second["release"], second["disagreements"]) == ("0.28.0", ["blind: 5 of 10 accepted"])
 
 
-def test_what_a_release_cannot_run_is_told_and_not_counted(tmp_path: Path) -> None:
-    results = tmp_path / "results.json"
-    unsteady = replace(GOOD, release="0.28.0", wrapper=WRAPPERS["Kimi-VL"])
-    for trial in (unsteady, replace(GOOD, release="0.28.0")):
-        record(results, trial)
-    kept = [Trial.from_record(r) for r in json.loads(results.read_text())]
-    assert [trial.wrapper.name for trial in kept] == ["LLaVA-NeXT"]
-    assert "- 0.28.0, `KimiVLForConditionalGeneration`, not run: as released" in render(kept)
-    assert "not run" not in render([replace(GOOD, release="0.32.0")])
+def test_tokens_that_depend_on_the_batch_are_not_compared() -> None:
+    unsteady = replace(GOOD, single=Outcome(tokens=[[1, 4]]), sighted=replace(WORKS, tokens=[[1, 3]]))
+    assert unsteady.disagreements() == []
+    text = render([unsteady])
+    assert "| not compared |" in text
+    assert "when they come one by one than when they come together" in text
+    assert "not compared" not in render([GOOD])
 
 
 @pytest.mark.parametrize(
     "change",
     [
         {"alone": Outcome(error="ValueError", message="no weights")},
+        {"single": Outcome(error="ValueError", message="no weights"), "alone": Outcome()},
         {"refused": WORKS},
         {"refused": Outcome(error="RuntimeError", message="Engine core died")},
         {"nameless": GOOD.refused},

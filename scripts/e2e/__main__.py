@@ -49,8 +49,7 @@ def main() -> int:
     results = arguments.folder / "results.json"
     for release in arguments.release or RELEASES:
         environment = build(release, arguments.folder / f"environment-{release}", RELEASES[release])
-        runnable = [wrapper for wrapper in wrappers if release not in wrapper.not_in]
-        for trial in try_release(release, environment, arguments.folder / release, runnable):
+        for trial in try_release(release, environment, arguments.folder / release, wrappers):
             record(results, trial)
     trials = [Trial.from_record(r) for r in json.loads(results.read_text())]
     text = render(trials)
@@ -69,7 +68,7 @@ def record(results: Path, trial: Trial) -> None:
     """
     trials = [Trial.from_record(r) for r in json.loads(results.read_text())] if results.is_file() else []
     kept = {(t.release, t.wrapper.name): t for t in [*trials, trial]}
-    order = [kept[r, name] for r in RELEASES for name, w in WRAPPERS.items() if (r, name) in kept and r not in w.not_in]
+    order = [kept[r, w] for r in RELEASES for w in WRAPPERS if (r, w) in kept]
     results.write_text(json.dumps([t.record() for t in order], indent=1))
 
 
@@ -115,14 +114,16 @@ def try_wrapper(release: str, environment: Environment, folder: Path, wrapper: W
     named = "target-named" if expected.missing else "target"
     usable = "target" if expected.named_by_fix else named
 
-    def run(drafter: str, copy: str, target: str, draft_tokens: int = 1) -> Outcome:
-        return run_engine(environment.python, folder / copy, place, drafter, target=target, draft_tokens=draft_tokens)
+    def run(drafter: str, copy: str, target: str, draft_tokens: int = 1, *, single: bool = False) -> Outcome:
+        python, overlay = environment.python, folder / copy
+        return run_engine(python, overlay, place, drafter, target=target, draft_tokens=draft_tokens, single=single)
 
     return Trial(
         release=release,
         wrapper=wrapper,
         expected=expected,
         alone=run("", "original", "target"),
+        single=run("", "original", "target", single=True),
         nameless=run("random", "original", "target") if expected.missing else None,
         refused=run("random", "original", named),
         random=run("random", "repaired", usable, draft_tokens=3),

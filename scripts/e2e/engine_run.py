@@ -34,7 +34,8 @@ def generate(job: dict[str, Any]) -> dict[str, Any]:
     """Start the engine and generate greedily.
 
     Args:
-        job: checkpoint, drafter (or null), tokens to draft, prompts, tokens to generate.
+        job: checkpoint, drafter (or null), tokens to draft, prompts, tokens to generate, and whether the prompts
+            come one by one.
     """
     import vllm
 
@@ -54,7 +55,9 @@ def generate(job: dict[str, Any]) -> dict[str, Any]:
         disable_log_stats=False,
     )
     sampling = vllm.SamplingParams(temperature=0.0, max_tokens=job["tokens"], ignore_eos=True, detokenize=False)
-    outputs = llm.generate([{"prompt_token_ids": p} for p in job["prompts"]], sampling, use_tqdm=False)
+    prompts = [{"prompt_token_ids": p} for p in job["prompts"]]
+    batches = [[prompt] for prompt in prompts] if job["single"] else [prompts]
+    outputs = [output for batch in batches for output in llm.generate(batch, sampling, use_tqdm=False)]
     counts = {m.name: m.value for m in llm.get_metrics() if hasattr(m, "value")}
     return {
         "vllm": vllm.__file__,

@@ -50,7 +50,14 @@ class Outcome:
 
 
 def run_engine(
-    python: Path, overlay: Path, folder: Path, drafter: str, *, target: str = "target", draft_tokens: int = 1
+    python: Path,
+    overlay: Path,
+    folder: Path,
+    drafter: str,
+    *,
+    target: str = "target",
+    draft_tokens: int = 1,
+    single: bool = False,
 ) -> Outcome:
     """Run the engine once.
 
@@ -61,8 +68,9 @@ def run_engine(
         drafter: the name of a drafter in that folder, or empty for a run without speculation.
         target: the name of the target in that folder.
         draft_tokens: how many tokens to draft at a time.
+        single: whether the prompts come one by one, and not together.
     """
-    name = "-".join([target, drafter or "alone", overlay.name])
+    name = "-".join([target, drafter or ("single" if single else "alone"), overlay.name])
     job, result = folder / f"{name}.job.json", folder / f"{name}.result.json"
     result.unlink(missing_ok=True)
     wanted: dict[str, Any] = {
@@ -71,6 +79,7 @@ def run_engine(
         "draft_tokens": draft_tokens,
         "prompts": PROMPTS,
         "tokens": TOKENS,
+        "single": single,
     }
     job.write_text(json.dumps(wanted))
     command = [str(python), str(Path(__file__).with_name("engine_run.py")), str(job), str(result)]

@@ -32,8 +32,6 @@ class Wrapper:
     placeholder: Config = field(default_factory=dict)
     # What some releases read of the published preprocessor_config.json even where no image is ever given.
     preprocessor: Config = field(default_factory=dict)
-    # Releases whose engine does not run it reliably, whatever is repaired, and what it does.
-    not_in: dict[str, str] = field(default_factory=dict)
 
     @property
     def embeddings(self) -> str:
@@ -136,10 +134,6 @@ def _kimi_vl() -> Wrapper:
         decoder_prefix="language_model.model.",
         head="language_model.lm_head.weight",
         placeholder={"image_token_index": PLACEHOLDER},
-        not_in={
-            "0.28.0": "as released, its CPU engine gives other greedy tokens for the same prompts when they come one "
-            "by one, and when it speculates with n-grams; so there is nothing to compare with"
-        },
     )
 
 

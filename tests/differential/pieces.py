@@ -209,6 +209,15 @@ self.{at}.__init__(vllm_config=vllm_config)
 self.{at} = [{a}, {b}][0](vllm_config=vllm_config)
 ---
 self.{at} = next(cls(vllm_config=vllm_config) for cls in ({a}, {b}))
+---
+self.{at} = {b}(vllm_config=vllm_config)
+del self.{at}
+self.{at} = {a}(vllm_config=vllm_config)
+---
+self.{at} = {a}(vllm_config=vllm_config)
+if config.text_config.model_type == "beta":
+    del self.{at}
+    self.{at} = {b}(vllm_config=vllm_config)
 """
 
 NESTED = """
@@ -356,6 +365,14 @@ return self.wanted
 type(self.{at}).{setter}(self.{at}, layers)
 --
 return type(self.{at}).{getter}(self.{at})
+---
+self.wanted = layers
+self.{at}.{setter}(self.wanted)
+del self.wanted
+--
+wanted = self.{at}.{getter}()
+del self.wanted
+return wanted
 """
 
 # How a method stands in its class; ``{name}`` and ``{body}`` and ``{args}`` (", layers" or nothing).
@@ -737,6 +754,28 @@ self.tower = nn.Identity()
 self.drafts = nn.ModuleList([nn.Identity()])
 ---
 self.{at}.eval()
+---
+self.spare = self.{at}
+del self.{at}
+self.{at} = self.spare
+---
+kept = self.{at}
+del self.{at}
+self.add_module("kept", kept)
+self.{at} = kept
+---
+self.{setter} = self.{at}.{setter}
+self.{at} = {a}(vllm_config=vllm_config)
+---
+self.{setter} = None
+del self.{setter}
+---
+self.decoder_of = self.{at}.model
+del self.{at}.model
+self.{at}.model = self.decoder_of
+---
+self.drop = self.{at}.model
+del self.{at}.model
 """
 
 FLAGS = """

@@ -302,6 +302,41 @@ CASES: dict[str, Case] = {
         methods="def {setter}(self, layers):\n    self.decoder.aux_hidden_state_layers = layers\n\n"
         "def {getter}(self):\n    return (2, 4, 5)",
     ),
+    "a method deletes what it kept of the layers": Case(
+        "broken",
+        before="class Inner(BetaPlain, SupportsEagle3):\n    def {getter}(self):\n        return (2, 4, 5)",
+        build="self.language_model = Inner(vllm_config=vllm_config)",
+        methods="def {setter}(self, layers):\n    self.wanted = layers\n    self.language_model.{setter}(self.wanted)\n"
+        "    del self.wanted\n\ndef {getter}(self):\n    return self.language_model.{getter}()",
+        generation="0.16",
+    ),
+    "an inner model set in something that a property gives": Case(
+        "works",
+        build="self.inside = Holder(vllm_config, BetaPlain)\nself.language_model = self.inside.inner\n"
+        "self.inside.inner = DeltaPlain(vllm_config=vllm_config)",
+        methods="@property\ndef language_model(self):\n    return self.inside.inner\n" + DELEGATION,
+    ),
+    "the decoder of one of several inner models is deleted": Case(
+        "broken",
+        build='cls = {"alpha": AlphaPlain, "beta": AlphaPlain, "delta": DeltaPlain}[config.text_config.model_type]\n'
+        "self.language_model = cls(vllm_config=vllm_config)\nself.decoder = self.language_model.model\n"
+        "del self.language_model.model",
+        methods="def {setter}(self, layers):\n    self.language_model.model.aux_hidden_state_layers = layers\n\n"
+        "def {getter}(self):\n    return (2, 4, 5)",
+    ),
+    "an heir that drops the states of an inner model that denies what it does": Case(
+        "works",
+        before="class Inner(DeltaPlain):\n    supports_eagle3 = False",
+        build="self.language_model = Inner(vllm_config=vllm_config)",
+        after="class Heir(Wrap):\n    def forward(self, *args, **kwargs):\n"
+        "        return super().forward(*args, **kwargs)[0]",
+        flag=True,
+    ),
+    "two names for one of several inner models": Case(
+        "config-dependent",
+        build='self.spare = {"alpha": BetaPlain, "beta": DeltaPlain}[config.text_config.model_type]'
+        "(vllm_config=vllm_config)\nself.language_model = self.spare",
+    ),
     "an inner model is deleted for another": Case(
         "works",
         build="self.language_model = BetaPlain(vllm_config=vllm_config)\ndel self.language_model\n"
