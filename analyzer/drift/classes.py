@@ -149,7 +149,7 @@ class Classes:
         todo = [cls]
         while todo:
             base = todo.pop()
-            for module, name in (*self.texts.subclasses(base.name), *self._outside_heirs(base.name)):
+            for module, name in (*self.texts.subclasses(base.name), *self.index.outside.heirs.get(base.name, ())):
                 facts = self.index.module(module)
                 for number, one in enumerate(facts.classes if facts is not None else ()):
                     if one.name == name and facts is not None:
@@ -158,14 +158,6 @@ class Classes:
                             found.append(heir)
                             todo.append(heir)
         return tuple(found)
-
-    def _outside_heirs(self, name: str) -> list[tuple[str, str]]:
-        out = []
-        for module in self.index.outside.modules(name.encode()):
-            for node in ast.walk(module.tree):
-                if isinstance(node, ast.ClassDef) and any(name in ast.unparse(base) for base in node.bases):
-                    out.append((module.name, node.name))
-        return out
 
     # -- what stands there -------------------------------------------------------------------------
 
@@ -179,15 +171,13 @@ class Classes:
                     continue
                 return ()
             method = base.facts.methods.get(name)
-            body = self.body(base)
             if method is not None:
-                once = body is not None and body.bound[name] == 1
-                return self._method(owner, base, method) if once else ()
+                return self._method(owner, base, method) if self.reader.defines_once(base, name) else ()
             if name in base.facts.nested:
                 return (ClassKind(self.index.class_at(base.module, base.facts.nested[name])),)
             attribute = base.facts.attributes.get(name)
-            stored = body.stored.get(name, []) if body is not None else []
-            if attribute is not None or stored:
+            body = self.body(base) if attribute is None else None
+            if attribute is not None or (body is not None and name in body.stored):
                 return self._attribute(owner, base, name, attribute)
         return ()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +14,8 @@ from analyzer.problems import Diagnostic, InputError
 from analyzer.source import Listing, Source, column, parse, read_source
 
 INIT = "__init__.py"
+_HEAD = re.compile(rb"^[ \t]*class[ \t]+(\w+)[^:(]*\(([^)]*)\)", re.MULTILINE)
+_WORD = re.compile(rb"\w+")
 
 
 class PackageError(InputError):
@@ -70,6 +73,27 @@ class Package:
         """The first parts of the modules' names."""
         return frozenset(name.partition(".")[0] for name in self.files)
 
+    @cached_property
+    def contents(self) -> dict[str, bytes]:
+        """The bytes of each file, by the module's name, in the order of paths."""
+        out: dict[str, bytes] = {}
+        for name, path in sorted(self.files.items(), key=lambda item: item[1].as_posix()):
+            try:
+                out[name] = path.read_bytes()
+            except OSError as error:
+                self.diagnostics.append(Diagnostic(self.rel(path), 0, f"cannot be read: {error.strerror or error}"))
+        return out
+
+    @cached_property
+    def heirs(self) -> dict[str, list[tuple[str, str]]]:
+        """(module, class) of the classes whose heads name a class, by its name."""
+        out: dict[str, list[tuple[str, str]]] = {}
+        for module, data in self.contents.items():
+            for match in _HEAD.finditer(data):
+                for word in set(_WORD.findall(match[2])):
+                    out.setdefault(word.decode(), []).append((module, match[1].decode()))
+        return out
+
     def module(self, name: str) -> Module | None:
         """A file, read and parsed once; None where there is none or it cannot be used."""
         if name not in self._modules:
@@ -94,14 +118,7 @@ class Package:
         Args:
             word: exact bytes.
         """
-        for name, path in sorted(self.files.items(), key=lambda item: item[1].as_posix()):
-            try:
-                data = path.read_bytes()
-            except OSError as error:
-                self.diagnostics.append(
-                    Diagnostic(self.rel(path), 0, f"cannot be read: {error.strerror or error}")
-                )
-                continue
+        for name, data in self.contents.items():
             if word in data and (module := self.module(name)) is not None:
                 yield module
 

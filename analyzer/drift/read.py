@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from analyzer.checkout import Checkout
 from analyzer.drift.api import Api
 from analyzer.drift.classes import Classes
 from analyzer.drift.guards import Conditions
 from analyzer.drift.outside_stores import stores_of
+from analyzer.drift.overrides import Overrides
 from analyzer.drift.package import Package
 from analyzer.drift.reader import Reader
 from analyzer.drift.records import DriftReport
@@ -17,7 +20,7 @@ from analyzer.drift.uses import Found, Uses
 from analyzer.records import TreeRecord
 
 WORD = b"vllm"
-"""What a file holds that imports vLLM."""
+"""What a file holds that uses vLLM; others are not looked into."""
 
 
 def drift(package: Package, checkout: Checkout) -> DriftReport:
@@ -33,21 +36,25 @@ def drift(package: Package, checkout: Checkout) -> DriftReport:
     classes = Classes(index, reader, texts, api)
     classes.set_outside |= stores_of(package)
     found = Found()
-    uses = Uses(api, classes, Signatures(classes), Conditions(checkout.version), found)
+    signatures = Signatures(classes)
+    uses = Uses(api, classes, signatures, Conditions(checkout.version), found)
+    overrides = Overrides(classes, signatures)
     looked = 0
-    for module in package.modules(b""):
+    for module in package.modules(WORD):
         scope = reader.scope(module.name)
         if scope is not None:
-            looked += WORD in module.source.data
+            looked += 1
             uses.read(module, scope)
+            found.broken += [(use, ()) for use in overrides.read(module)]
+    unread = {word for data in package.contents.values() if WORD not in data for word in re.findall(rb"\w+", data)}
     tops = tuple(sorted(package.tops))
     return DriftReport(
         package=package.root,
         names=tops,
         checkout=TreeRecord(checkout.root, checkout.version),
         files=(len(package.files), looked),
-        checked=dict(found.checked),
-        uses=sorted(found.settle(), key=lambda use: (use.at, use.kind, use.name)),
+        checked={**found.checked, "classes": overrides.looked_at},
+        uses=sorted(found.settle(frozenset(word.decode() for word in unread)), key=lambda use: (use.at, use.kind, use.name)),
         guarded=sorted(found.guarded, key=lambda use: (use.at, use.name)),
         unresolved=sorted(found.unresolved, key=lambda use: (use.at, use.name)),
         diagnostics=sorted({*package.diagnostics, *index.diagnostics}),

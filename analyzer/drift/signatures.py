@@ -194,15 +194,15 @@ class Signatures:
                 return getattr(base, "reason", "a base could not be resolved")
             if why := self.classes.decorators.of_class(base):
                 return why
-            body = self.classes.body(base)
             made = base.facts.methods.get("__init__")
             if made is not None:
-                if body is None or body.bound["__init__"] != 1:
+                if not self.classes.reader.defines_once(base, "__init__"):
                     return f"{base.name}.__init__ is defined more than once"
                 if not all(self.classes.decorators.is_known(d) for d in made.decorators):
                     return f"what the decorator of {base.name}.__init__ makes of it is not followed"
                 named = cls.name if base is cls else f"{base.name}.__init__"
                 return self._function(named, made, base.path, skip=True)
+            body = self.classes.body(base)
             if "__init__" in base.facts.attributes or (body is not None and "__init__" in body.loose):
                 return f"{base.name}.__init__ is set from elsewhere"
             if self.classes.decorators.flavour(base) is not None:

@@ -33,6 +33,7 @@ class Texts:
         self.stored = lru_cache(maxsize=None)(self._stored)
         self.imports = lru_cache(maxsize=None)(self._imports)
         self.definitions = lru_cache(maxsize=None)(self._definitions)
+        self.methods = lru_cache(maxsize=None)(self._methods)
         self.calls = lru_cache(maxsize=None)(self._calls)
 
     @cached_property
@@ -104,6 +105,11 @@ class Texts:
     def _calls(self, name: str) -> tuple[tuple[str, int], ...]:
         """(path, line) of every ``x.name(``."""
         pattern = re.compile(rb"\." + re.escape(name.encode()) + rb"\(")
+        return tuple((rel, line) for rel, line, _ in self.search(pattern, name))
+
+    def _methods(self, name: str) -> tuple[tuple[str, int], ...]:
+        """(path, line) of every ``def`` of a name inside something, overloads too."""
+        pattern = re.compile(rb"^[ \t]+(?:async[ \t]+)?def[ \t]+" + re.escape(name.encode()) + rb"\b", re.M)
         return tuple((rel, line) for rel, line, _ in self.search(pattern, name))
 
     def mention(self, words: Iterable[str]) -> bool:

@@ -43,14 +43,18 @@ class Found:
     checked: Counter[str] = field(default_factory=Counter)
     named: dict[str, list[tuple[bool, Inside]]] = field(default_factory=dict)
 
-    def settle(self) -> list[UseRecord]:
-        """What stands in no function that is reached only where a guard decides; the rest is guarded."""
+    def settle(self, elsewhere: frozenset[str]) -> list[UseRecord]:
+        """What stands in no function that is reached only where a guard decides; the rest is guarded.
+
+        Args:
+            elsewhere: words of files that were not looked into: nothing is known of who calls those.
+        """
         optional: set[str] = set()
         while True:
             more = {
                 name
                 for name, places in self.named.items()
-                if name not in optional and all(decided or optional & set(inside) for decided, inside in places)
+                if name not in optional and name not in elsewhere and all(decided or optional & set(inside) for decided, inside in places)
             }
             if not more:
                 break
