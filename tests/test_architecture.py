@@ -40,7 +40,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
             {"evidence", "skeletons"},
             {"survey"},
             {"engine", "matrix", "trace"},
-            {"asked", "sift", "verify"},
+            {"asked", "drift", "sift", "verify"},
             {"fix", "report"},
             {"commands"},
             {"cli"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -68,6 +69,32 @@ def open_tree(
 
         path = find_installed(python)
     return open_checkout(path)
+
+
+INSTALLED = "installed"
+RELEASE = re.compile(r"v?(\d+\.\d+(\.\d+)*([a-z]+\d+)?(\.post\d+)?)")
+
+
+def open_named(word: str, cache_dir: Path | None = None, python: Path | None = None) -> Checkout:
+    """The vLLM tree that a word stands for: a folder, the number of a release, or ``installed``.
+
+    Args:
+        word: as typed; a folder of that name comes first.
+        cache_dir: the option of the same name.
+        python: whose vLLM ``installed`` is; this interpreter's unless given.
+
+    Raises:
+        InputError: there is none.
+    """
+    path = Path(word).expanduser()
+    if path.exists():
+        return open_tree(path)
+    if word == INSTALLED:
+        return open_tree(None, None, python)
+    number = RELEASE.fullmatch(word)
+    if number is None:
+        raise InputError(f"{word}: no such folder, no release number such as 0.33.0, and not {INSTALLED}")
+    return open_tree(None, number[1], None, cache_dir)
 
 
 def cache_folder_of(cache_dir: Path | None) -> Path:

@@ -1,4 +1,4 @@
-"""Third-party code against a tree: which uses of vLLM's Python API the tree honours, and which models a consumer serves.
+"""Third-party code against a tree: which uses of vLLM's API the tree honours, and which models a consumer serves.
 
 Nothing of either side is imported or executed.  ``package`` reads the code, ``together`` resolves its names into the
 tree, ``scopes`` and ``kinds`` say what an expression stands for, ``api`` and ``classes`` what the tree has,

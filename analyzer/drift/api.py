@@ -15,8 +15,21 @@ from analyzer.findings import Position
 from analyzer.lower import dotted
 
 ALWAYS = frozenset(
-    ["__name__", "__doc__", "__file__", "__path__", "__spec__", "__loader__", "__package__", "__dict__", "__all__"]
-    + ["__builtins__", "__cached__", "__class__", "__annotations__"]
+    [
+        "__name__",
+        "__doc__",
+        "__file__",
+        "__path__",
+        "__spec__",
+        "__loader__",
+        "__package__",
+        "__dict__",
+        "__all__",
+        "__builtins__",
+        "__cached__",
+        "__class__",
+        "__annotations__",
+    ]
 )
 DYNAMIC = re.compile(r"\bglobals\(\)|\bexec\(|\bvars\(\)|\blocals\(\)|sys\.modules\[")
 MOST = 3
@@ -65,7 +78,11 @@ class Api:
         if folder.is_dir() and any(folder.rglob("*.py")):
             return YES
         if (named := self.texts.imports(module)) is not None:
-            return Answer(None, f"{module} is no source file of the tree, which imports it itself: compiled, or made by a build", named)
+            return Answer(
+                None,
+                f"{module} is no source file of the tree, which imports it itself: compiled, or made by a build",
+                named,
+            )
         return Answer(False, f"vLLM has no module {module}")
 
     # -- names -------------------------------------------------------------------------------------
@@ -144,7 +161,9 @@ class Api:
 
         def distance(definition: Definition) -> tuple[int, int]:
             there = definition.module.split(".")
-            common = next((n for n, (a, b) in enumerate(zip(parts, there, strict=False)) if a != b), min(len(parts), len(there)))
+            common = next(
+                (n for n, (a, b) in enumerate(zip(parts, there, strict=False)) if a != b), min(len(parts), len(there))
+            )
             return (len(parts) - common, len(there) - common)
 
         return tuple(sorted(solid or found, key=distance)[:MOST])

@@ -67,7 +67,9 @@ def _names(statements: list[ast.stmt], body: Body) -> None:
                 for alias in inner.names:
                     body.bound[alias.asname or alias.name.partition(".")[0]] += 0
         for name in ("body", "orelse", "finalbody"):
-            _names([s for s in getattr(node, name, []) if isinstance(s, (*FUNCTIONS, ast.ClassDef, ast.If, ast.Try))], body)
+            _names(
+                [s for s in getattr(node, name, []) if isinstance(s, (*FUNCTIONS, ast.ClassDef, ast.If, ast.Try))], body
+            )
         for handler in getattr(node, "handlers", []):
             _names(handler.body, body)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from analyzer import members
 from analyzer.drift.api import YES, Answer, Api
@@ -102,7 +102,9 @@ class Classes:
         if name in self.set_outside:
             return Answer(None, f"the package sets an attribute {name} itself", at)
         for heir in self.heirs(cls):
-            behind = heir.mro[heir.mro.index(cls) + 1 :] if isinstance(owner, SuperKind) and cls in heir.mro else heir.mro
+            behind = (
+                heir.mro[heir.mro.index(cls) + 1 :] if isinstance(owner, SuperKind) and cls in heir.mro else heir.mro
+            )
             if not isinstance(owner, SuperKind) or cls in heir.mro:
                 if any(self._in_base(base, name).there is not False for base in behind):
                     return Answer(None, f"{heir.name}, which derives from {cls.name}, has {name}", at)
@@ -222,7 +224,7 @@ class Classes:
         return tuple(out)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _external(dotted: str, name: str) -> Answer:
     """Whether a class outside the tree has an attribute."""
     if dotted in members.MODULE_CLASSES:

@@ -12,9 +12,26 @@ from analyzer.index import ClassInfo, External, FunctionRef, Target
 from analyzer.lower import Expr, dotted, walk
 
 TRANSPARENT = frozenset(
-    ["abstractmethod", "override", "final", "staticmethod", "classmethod", "property", "cached_property", "overload"]
-    + ["lru_cache", "cache", "contextmanager", "asynccontextmanager", "wraps", "setter", "no_type_check"]
-    + ["inference_mode", "no_grad", "deprecated"]
+    [
+        "abstractmethod",
+        "override",
+        "final",
+        "staticmethod",
+        "classmethod",
+        "property",
+        "cached_property",
+        "overload",
+        "lru_cache",
+        "cache",
+        "contextmanager",
+        "asynccontextmanager",
+        "wraps",
+        "setter",
+        "no_type_check",
+        "inference_mode",
+        "no_grad",
+        "deprecated",
+    ]
 )
 """Decorators by which a function takes and gives the same: of abc, contextlib, functools, typing and torch."""
 
@@ -87,7 +104,10 @@ class Decorators:
         inner = {node.name for node in ast.walk(function) if isinstance(node, FUNCTIONS) and node is not function}
         given = {a.arg for node in ast.walk(function) if isinstance(node, FUNCTIONS) for a in node.args.args}
         returned = [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]
-        sets = any(isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) and n.attr == "__init__" for n in ast.walk(function))
+        sets = any(
+            isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) and n.attr == "__init__"
+            for n in ast.walk(function)
+        )
         return (
             bool(returned)
             and not sets

@@ -1,4 +1,4 @@
-"""Gates in third-party code: who asks for a contract there, of which object, and what the code does with that object."""
+"""Gates in third-party code: who asks for a contract there, and of which object."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from analyzer import lower
 from analyzer.contracts import Contract
 from analyzer.drift.classes import Classes
 from analyzer.drift.kinds import ClassKind, FunctionKind
-from analyzer.drift.package import Module
 from analyzer.drift.scopes import FUNCTIONS, Function, Scope
 
 NEAR = 0.8
@@ -66,17 +65,11 @@ class GateSearch:
                 if contract.checker is not None and method.name not in ("forward", "__call__"):
                     self.methods.setdefault(method.name, contract)
 
-    def words(self) -> frozenset[bytes]:
-        """What a file holds that has a gate, exactly or nearly."""
-        names = {*self.checkers, *self.methods, *self.others, *self.contracts}
-        return frozenset(name.encode() for name in names)
-
-    def read(self, module: Module, scope: Scope) -> Iterator[OutsideGate]:
-        """The gates of a file, in order.
+    def read(self, scope: Scope) -> Iterator[OutsideGate]:
+        """The gates of a file.
 
         Args:
-            module: the file.
-            scope: its scope.
+            scope: that of the module.
         """
         for function, inner in _functions(scope):
             for node in ast.walk(function):
@@ -101,7 +94,9 @@ class GateSearch:
                 for kind in self.classes.evaluation.of(cls, scope):
                     contract_ = self.contracts.get(kind.cls.name) if isinstance(kind, ClassKind) else None
                     if contract_ is not None and isinstance(kind, ClassKind) and kind.cls.key == contract_.cls.key:
-                        yield self._gate(contract_.name, contract_.name, "isinstance", node, node.args[0], function, scope)
+                        yield self._gate(
+                            contract_.name, contract_.name, "isinstance", node, node.args[0], function, scope
+                        )
         elif isinstance(node.func, ast.Name) and name in ("hasattr", "getattr") and len(node.args) > 1:
             member = node.args[1]
             if isinstance(member, ast.Constant) and isinstance(member.value, str):

@@ -172,7 +172,8 @@ class Conditions:
             return len(home.names.get(_name_of(bound, home), ())) > 1
         if bound.how == "function":
             return any(
-                isinstance(n, ast.Name) and _VERSIONED.search(n.id) or isinstance(n, ast.Attribute) and _VERSIONED.search(n.attr)
+                (isinstance(n, ast.Name) and _VERSIONED.search(n.id))
+                or (isinstance(n, ast.Attribute) and _VERSIONED.search(n.attr))
                 for n in ast.walk(bound.node)
             )
         if bound.value is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from analyzer import lower
 from analyzer.drift.scopes import FUNCTIONS, Bound, Scope
 from analyzer.facts import FunctionFacts, ModuleFacts
-from analyzer.index import ClassInfo, External, FunctionRef, Missing, ModuleRef, Target, ValueRef
+from analyzer.index import ClassInfo, FunctionRef, Missing, ModuleRef, Target, ValueRef
 from analyzer.lower import Expr
 
 if TYPE_CHECKING:
@@ -360,7 +360,9 @@ class Evaluation:
         if expr[0] in ("name", "attr"):
             found = resolve(expr)
             if all(isinstance(kind, ClassKind) for kind in found):
-                return tuple(ObjectKind(k.cls) for k in found if isinstance(k, ClassKind) and self.classes.is_nominal(k.cls))
+                return tuple(
+                    ObjectKind(k.cls) for k in found if isinstance(k, ClassKind) and self.classes.is_nominal(k.cls)
+                )
         return ()
 
     def _union(self, parts: list[Expr], resolve: Callable[[Expr], Kinds]) -> Kinds:

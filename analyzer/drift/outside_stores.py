@@ -8,7 +8,7 @@ from analyzer.drift.package import Package
 
 
 def stores_of(package: Package) -> set[str]:
-    """Names of attributes that anything in a package sets on something other than ``self``, or has something set by name.
+    """Names of attributes that anything in a package sets on something other than ``self``, or has set by name.
 
     Args:
         package: the code.

@@ -1,4 +1,4 @@
-"""Classes that derive from the tree's: what they have to define and do not, and how the tree calls what they override."""
+"""Classes that derive from the tree's: what they have to define, and how the tree calls what they override."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class Overrides:
                 return
 
     def _called_otherwise(self, own: Signature, given: Signature, name: str) -> bool:
-        """Whether the package itself calls a method in a way that only its own form takes: then it has its own callers."""
+        """Whether the package itself calls a method in a way that only its own form takes: it has its own callers."""
         for module in self.index.outside.modules(f".{name}(".encode()):
             for node in ast.walk(module.tree):
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name:

@@ -76,13 +76,15 @@ class Package:
     @cached_property
     def contents(self) -> dict[str, bytes]:
         """The bytes of each file, by the module's name, in the order of paths."""
-        out: dict[str, bytes] = {}
-        for name, path in sorted(self.files.items(), key=lambda item: item[1].as_posix()):
-            try:
-                out[name] = path.read_bytes()
-            except OSError as error:
-                self.diagnostics.append(Diagnostic(self.rel(path), 0, f"cannot be read: {error.strerror or error}"))
-        return out
+        ordered = sorted(self.files.items(), key=lambda item: item[1].as_posix())
+        return {name: data for name, path in ordered if (data := self._bytes(path)) is not None}
+
+    def _bytes(self, path: Path) -> bytes | None:
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            self.diagnostics.append(Diagnostic(self.rel(path), 0, f"cannot be read: {error.strerror or error}"))
+            return None
 
     @cached_property
     def heirs(self) -> dict[str, list[tuple[str, str]]]:
@@ -153,7 +155,9 @@ def open_package(folder: Path) -> Package:
 def _module_name(path: Path, root: Path) -> str:
     """The name under which Python would import a file: from the outermost folder that is a package."""
     parts = path.relative_to(root).parts
-    first = next((n for n in range(len(parts) - 1) if (root.joinpath(*parts[: n + 1]) / INIT).is_file()), len(parts) - 1)
+    first = next(
+        (n for n in range(len(parts) - 1) if (root.joinpath(*parts[: n + 1]) / INIT).is_file()), len(parts) - 1
+    )
     named = [*parts[first:-1], parts[-1].removesuffix(".py")]
     if named[-1] == "__init__" and len(named) > 1:
         named.pop()

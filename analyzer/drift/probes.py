@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from analyzer import lower
+from analyzer import lower, members
 from analyzer.audit import Audit
 from analyzer.drift.gates import OutsideGate
 from analyzer.drift.package import Module
@@ -15,7 +15,7 @@ from analyzer.facts import FunctionFacts, ModuleFacts, Parameter
 from analyzer.findings import Position
 from analyzer.frames import Outcome, Raised
 from analyzer.index import ClassInfo
-from analyzer.lower import Expr
+from analyzer.lower import Block, Expr
 from analyzer.models import Model
 from analyzer.values import Arguments, Function, Instance, Opaque, Value
 
@@ -96,7 +96,9 @@ class Probes:
     def _roots(self, model: Model, gate: OutsideGate) -> Iterator[tuple[Instance, bool | None]]:
         """Objects of a model, one for each possibility of what is inside, and what the check says of each."""
         status = model.statuses.get(gate.contract)
-        made = [(a.outer.root, a.outer.satisfied, a.supported) for a in status.alternatives] if status is not None else []
+        made = (
+            [(a.outer.root, a.outer.satisfied, a.supported) for a in status.alternatives] if status is not None else []
+        )
         if not made:
             satisfied = status.satisfied if status is not None else None
             made = [(self.audit.model_set.instance(model.cls), satisfied, None)]
@@ -110,6 +112,8 @@ class Probes:
         answer = self._judged(outcome, facts.path)
         if answer.kind != "works":
             return answer
+        if hidden := root.missing_reason or members.unknown_base(root.cls):
+            return Answer("unknown", hidden)
         for store in outcome.stores:  # what is put on the model runs later, when the model does
             value = store.value
             if isinstance(value, Function) and value.module.path == facts.path and value.receiver is not None:
@@ -154,7 +158,7 @@ class Probes:
             return Answer("refused", failure.detail, failure.line)
         if failure is not None:
             return Answer("unknown", f"{failure.kind} at {failure.path}:{failure.line}: {failure.detail}")
-        lost = next((reason for reason in outcome.unknown if path in reason), "")
+        lost = next((reason for reason in outcome.unknown if path in reason and "set on something" in reason), "")
         return Answer("unknown", lost) if lost else Answer("works")
 
     # -- all of them -------------------------------------------------------------------------------
@@ -217,13 +221,18 @@ class Probes:
             status = model.statuses.get(gate.contract)
             for alternative in status.alternatives if status is not None else ():
                 results = [r for r in alternative.outer.methods if r.method.name == gate.member]
-                if status is not None and status.satisfied and any(r.how in ("stub", "fails", "no-effect") for r in results):
+                if (
+                    status is not None
+                    and status.satisfied
+                    and any(r.how in ("stub", "fails", "no-effect") for r in results)
+                ):
                     empty.append(model)
                     break
         if not empty:
             return record
         names = ", ".join(sorted(m.cls.name for m in empty))
-        note = f"{gate.member} is there for whatever inherits {gate.contract}: for {len(empty)} models it does nothing or fails: {names}"
+        note = f"{gate.member} is there for whatever inherits {gate.contract}: "
+        note += f"for {len(empty)} models it does nothing or fails: {names}"
         return replace(record, problems=(*record.problems, "inherited-probe"), notes=(*record.notes, note))
 
     def _of_another_generation(self, gate: OutsideGate, record: ConsumerRecord) -> ConsumerRecord:
@@ -268,7 +277,8 @@ def _facts_of(function: ast.FunctionDef | ast.AsyncFunctionDef, facts: ModuleFac
     own = isinstance(gate.root, ast.Name) and gate.root.id in names
     if own:
         assert isinstance(gate.root, ast.Name)
-        parameters = tuple(p for p in parameters if p.name != gate.root.id)  # type: ignore[union-attr]
+        named = gate.root.id
+        parameters = tuple(p for p in parameters if p.name != named)
         start = (("assign", function.lineno, (("name", gate.root.id),), ("name", ROOT), 0),)
         body = (*start, *lower.block(function.body, facts.package))
     return FunctionFacts(
@@ -294,7 +304,7 @@ def _without_places(expr: Expr | None) -> object:
     return tuple(_without_places(part) for part in expr)
 
 
-def _substituted(part: object, wanted: object) -> tuple[object, ...]:
+def _substituted(part: Block, wanted: object) -> Block:
     """Lowered code with a name in the place of every expression that is the wanted one."""
 
     def change(node: object) -> object:

@@ -60,7 +60,7 @@ class Reader:
         return found
 
     def defines_once(self, cls: ClassInfo, name: str) -> bool:
-        """Whether a class has one ``def`` of a name, overloads and setters aside, and does not choose between several."""
+        """Whether a class has one ``def`` of a name, overloads and setters aside."""
         if cls.module.module in self.index.outside.files:
             module = self.index.outside.module(cls.module.module)
             lines = module.source.lines if module is not None else []

@@ -179,9 +179,7 @@ def _bind(scope: Scope, node: ast.AST) -> None:
     elif isinstance(node, ast.AnnAssign):
         if isinstance(node.target, ast.Name):
             _add(scope, node.target.id, Bound("annotated", node, value=node.value, annotation=node.annotation))
-    elif isinstance(node, ast.AugAssign):
-        _target(scope, node.target, None)
-    elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+    elif isinstance(node, (ast.AugAssign, ast.For, ast.AsyncFor, ast.comprehension)):
         _target(scope, node.target, None)
     elif isinstance(node, ast.withitem):
         if node.optional_vars is not None:
@@ -195,9 +193,9 @@ def _bind(scope: Scope, node: ast.AST) -> None:
         _add(scope, node.name, Bound("function", node))
     elif isinstance(node, ast.ClassDef):
         _add(scope, node.name, Bound("class", node))
-    elif isinstance(node, ast.ExceptHandler) and node.name:
-        _add(scope, node.name, Bound("other", node))
-    elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
+    elif (isinstance(node, ast.ExceptHandler) and node.name) or (
+        isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name
+    ):
         _add(scope, node.name, Bound("other", node))
     elif isinstance(node, ast.MatchMapping) and node.rest:
         _add(scope, node.rest, Bound("other", node))
@@ -225,7 +223,7 @@ _ASKS = frozenset({"hasattr", "getattr", "setattr", "delattr", "patch", "signatu
 
 
 def _narrow(scope: Scope, node: ast.AST) -> None:
-    """Note what tests say of types: behind ``isinstance(x, C)`` the declared class of ``x`` is not all that is known."""
+    """Note what tests narrow: behind ``isinstance(x, C)`` the declared class of ``x`` is not all that is known."""
     function = scope.function
     if isinstance(node, ast.Call) and node.args:
         name = (lower.dotted(node.func) or "").rpartition(".")[2]

@@ -145,7 +145,9 @@ class Signatures:
         if callee.owner is None:
             bindings = callee.module.names.get(facts.name, [])
             scope = self.classes.reader.scope(callee.module.module)
-            if len(bindings) > 1 or (scope is not None and len(scope.names.get(facts.name, ())) > 1 and not self._overloads(callee)):
+            if len(bindings) > 1 or (
+                scope is not None and len(scope.names.get(facts.name, ())) > 1 and not self._overloads(callee)
+            ):
                 return f"{facts.name} is defined more than once"
         name = facts.name if callee.owner is None else f"{callee.owner.name}.{facts.name}"
         return self._function(name, facts, callee.module.path, skip=callee.bound)
@@ -154,9 +156,7 @@ class Signatures:
         scope = self.classes.reader.scope(callee.module.module)
         nodes = [b.node for b in scope.names.get(callee.facts.name, ())] if scope is not None else []
         others = [n for n in nodes if getattr(n, "lineno", 0) != callee.facts.line]
-        return all(
-            any("overload" in ast.unparse(d) for d in getattr(node, "decorator_list", [])) for node in others
-        )
+        return all(any("overload" in ast.unparse(d) for d in getattr(node, "decorator_list", [])) for node in others)
 
     def _function(self, name: str, facts: FunctionFacts, path: str, *, skip: bool) -> Signature:
         at = Position(path, facts.line, facts.column)
@@ -223,7 +223,15 @@ class Signatures:
             for field in owner.facts.attributes.values():
                 if field.annotation is None or _is_class_variable(field.annotation):
                     continue
-                taken = Taken(Parameter(field.name, "keyword_only" if only else "positional_or_keyword", field.annotation, _default(field)), Position(owner.path, field.line))
+                taken = Taken(
+                    Parameter(
+                        field.name,
+                        "keyword_only" if only else "positional_or_keyword",
+                        field.annotation,
+                        _default(field),
+                    ),
+                    Position(owner.path, field.line),
+                )
                 ordinary.pop(field.name, None)
                 keyword.pop(field.name, None)
                 (keyword if only else ordinary)[field.name] = taken

@@ -1,9 +1,10 @@
-"""The tree's files as bytes: where a word is defined, set or imported, for the last look before something is missing."""
+"""The tree's files as bytes: where a word is defined, set or imported."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -41,10 +42,8 @@ class Texts:
         """Contents by the name in reports."""
         out: dict[str, bytes] = {}
         for path in self.checkout.python_files(self.checkout.package):
-            try:
+            with suppress(OSError):  # told by whatever reads it
                 out[self.checkout.rel(path)] = path.read_bytes()
-            except OSError:
-                continue
         return out
 
     def module_of(self, rel: str) -> str:
@@ -61,7 +60,9 @@ class Texts:
 
     def _subclasses(self, name: str) -> tuple[tuple[str, str], ...]:
         """(module, class) of the classes whose heads name a class."""
-        pattern = re.compile(rb"^[ \t]*class[ \t]+(\w+)[^:(]*\(([^)]*\b" + re.escape(name.encode()) + rb"\b[^)]*)\)", re.M)
+        pattern = re.compile(
+            rb"^[ \t]*class[ \t]+(\w+)[^:(]*\(([^)]*\b" + re.escape(name.encode()) + rb"\b[^)]*)\)", re.M
+        )
         return tuple((self.module_of(rel), match[1].decode()) for rel, _, match in self.search(pattern, name))
 
     def _stored(self, name: str) -> Position | None:
@@ -77,7 +78,13 @@ class Texts:
         package, _, last = module.rpartition(".")
         whole, start, end = (re.escape(part.encode()) for part in (module, package, last))
         pattern = re.compile(
-            rb"\b(?:import|from)[ \t]+" + whole + rb"\b|\bfrom[ \t]+" + start + rb"[ \t]+import[ \t]+[^\n]*\b" + end + rb"\b"
+            rb"\b(?:import|from)[ \t]+"
+            + whole
+            + rb"\b|\bfrom[ \t]+"
+            + start
+            + rb"[ \t]+import[ \t]+[^\n]*\b"
+            + end
+            + rb"\b"
             rb"|import_module\([\"']" + whole + rb"[\"']"
         )
         return next((Position(rel, line) for rel, line, _ in self.search(pattern, last)), None)
@@ -86,7 +93,8 @@ class Texts:
         """Module-level definitions of a name: classes and functions before variables, and public before private."""
         word = re.escape(name.encode())
         pattern = re.compile(
-            rb"^(?:    )?(?:(class|def|async[ \t]+def)[ \t]+" + word + rb"\b|" + word + rb"[ \t]*(?::[^=\n]+)?=(?!=))", re.M
+            rb"^(?:    )?(?:(class|def|async[ \t]+def)[ \t]+" + word + rb"\b|" + word + rb"[ \t]*(?::[^=\n]+)?=(?!=))",
+            re.M,
         )
         found = []
         for rel, line, match in self.search(pattern, name):

@@ -3,71 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from analyzer import lower
 from analyzer.drift.api import Answer, Api
+from analyzer.drift.callees import Callees
 from analyzer.drift.classes import Classes
+from analyzer.drift.found import Found, Inside
 from analyzer.drift.guards import Conditions, Error, Guard, ends, within
-from analyzer.drift.kinds import ClassKind, FunctionKind, Kind, ModuleKind, ObjectKind, SuperKind
+from analyzer.drift.kinds import ClassKind, Kind, ModuleKind, ObjectKind, SuperKind
 from analyzer.drift.package import Module
 from analyzer.drift.records import Evidence, ReasonRecord, UseKind, UseRecord
 from analyzer.drift.scopes import FUNCTIONS, MAKES_SCOPE, Scope, inner_parts, outer_parts
-from analyzer.drift.signatures import Signature, Signatures, given_by, misfits
+from analyzer.drift.signatures import Signatures, given_by, misfits
 from analyzer.findings import Position
-from analyzer.index import ClassInfo
 
 FREE = Guard()
-
-
-Inside = tuple[str, ...]
-"""The names of the functions around a place, the outermost first."""
-
-
-@dataclass
-class Found:
-    """What was found in a package so far.
-
-    Args:
-        broken: uses that are not honoured, with the functions around each.
-        guarded: those behind a guard.
-        unresolved: what could not be judged.
-        checked: how many uses of each sort were looked at.
-        named: for each name that is read somewhere: whether a guard decides over the place, and the functions around.
-    """
-
-    broken: list[tuple[UseRecord, Inside]] = field(default_factory=list)
-    guarded: list[ReasonRecord] = field(default_factory=list)
-    unresolved: list[ReasonRecord] = field(default_factory=list)
-    checked: Counter[str] = field(default_factory=Counter)
-    named: dict[str, list[tuple[bool, Inside]]] = field(default_factory=dict)
-
-    def settle(self, elsewhere: frozenset[str]) -> list[UseRecord]:
-        """What stands in no function that is reached only where a guard decides; the rest is guarded.
-
-        Args:
-            elsewhere: words of files that were not looked into: nothing is known of who calls those.
-        """
-        optional: set[str] = set()
-        while True:
-            more = {
-                name
-                for name, places in self.named.items()
-                if name not in optional and name not in elsewhere and all(decided or optional & set(inside) for decided, inside in places)
-            }
-            if not more:
-                break
-            optional |= more
-        kept = []
-        for use, inside in self.broken:
-            around = next((name for name in inside if name in optional), "")
-            if around:
-                reason = f"{use.message}; {around} is reached only where a test of versions allows it"
-                self.guarded.append(ReasonRecord(use.at, use.name, reason))
-            else:
-                kept.append(use)
-        return kept
 
 
 class Uses:
@@ -82,7 +33,7 @@ class Uses:
     def __init__(
         self, api: Api, classes: Classes, signatures: Signatures, conditions: Conditions, found: Found
     ) -> None:
-        self.api, self.classes, self.signatures = api, classes, signatures
+        self.api, self.classes, self.callees = api, classes, Callees(classes, signatures)
         self.conditions, self.found = conditions, found
         self.index = api.index
         self.kinds = classes.evaluation
@@ -273,7 +224,9 @@ class Uses:
         owner = owners[0]
         named = f"{_named(owner)}.{node.attr}"
         if isinstance(owner, ModuleKind):
-            self._broken("missing-name", node, named, answers[0], guard, "AttributeError", self._went(node.attr, owner.name))
+            self._broken(
+                "missing-name", node, named, answers[0], guard, "AttributeError", self._went(node.attr, owner.name)
+            )
         else:
             self._broken("missing-member", node, named, answers[0], guard, "AttributeError", ())
 
@@ -310,7 +263,7 @@ class Uses:
             if isinstance(said, ast.Constant) and isinstance(said.value, str) and self.index.is_vllm(said.value):
                 self._module_use(said.value, None, node, guard)
             return
-        signature = self._signature(node, scope)
+        signature = self.callees.signature(node, scope)
         if signature is None:
             return
         self.found.checked["calls"] += 1
@@ -318,7 +271,7 @@ class Uses:
             self._unknown(node, f"{ast.unparse(node.func)}(…)", signature)
             return
         wrongs = misfits(signature, given_by(node))
-        if wrongs and (line := self._fits_elsewhere(node, signature, scope)):
+        if wrongs and (line := self.callees.fits_elsewhere(node, signature, scope)):
             guard = replace(guard, decided=guard.decided or f"line {line} calls it in the other way")
         for wrong in wrongs:
             held = guard
@@ -327,60 +280,6 @@ class Uses:
             shown = f"{signature.name}({wrong.name or '…'})"
             answer = Answer(False, wrong.text, wrong.at)
             self._broken(wrong.kind, node, shown, answer, held, "TypeError", ())  # type: ignore[arg-type]
-
-    def _signature(self, node: ast.Call, scope: Scope) -> Signature | str | None:
-        """How what is called is called; None where it is none of the tree's matter, or not known at all."""
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "__init__":
-            owners = self.kinds.of(node.func.value, scope)
-            if len(owners) == 1 and isinstance(owners[0], SuperKind) and self._inherits_init(owners[0].cls):
-                return self.signatures.init_of(owners[0])
-            return None
-        callees = self.kinds.of(node.func, scope)
-        if not callees or not all(self._is_callee(callee) for callee in callees):
-            return None
-        found = [self.signatures.of(way) for callee in callees for way in self._ways(callee, node, scope)]
-        doubtful = next((s for s in found if isinstance(s, str)), None)
-        if doubtful is not None:
-            return doubtful
-        given = given_by(node)
-        fitting = next((s for s in found if isinstance(s, Signature) and not misfits(s, given)), found[0])
-        return fitting
-
-    def _ways(self, callee: Kind, node: ast.Call, scope: Scope) -> list[Kind]:
-        """A method, and those of heirs that may stand in its place."""
-        if not isinstance(callee, FunctionKind) or callee.owner is None or callee.receiver is None:
-            return [callee]
-        owners = self.kinds.of(node.func.value, scope) if isinstance(node.func, ast.Attribute) else ()
-        if any(isinstance(owner, SuperKind) for owner in owners):
-            return [callee]
-        name = callee.facts.name
-        own = [heir for heir in self.classes.heirs(callee.receiver) if name in heir.facts.methods]
-        return [callee, *(replace_method(callee, heir) for heir in own)]
-
-    def _fits_elsewhere(self, node: ast.Call, signature: Signature, scope: Scope) -> int:
-        """The line of a call of the same in the same function that does fit: then this one is for other releases."""
-        text = ast.unparse(node.func)
-        for other in ast.walk(scope.function.node):
-            if isinstance(other, ast.Call) and other is not node and ast.unparse(other.func) == text:
-                if not misfits(signature, given_by(other)):
-                    return other.lineno
-        return 0
-
-    def _is_callee(self, callee: Kind) -> bool:
-        if isinstance(callee, ClassKind):
-            return self.classes.is_ours(callee.cls)
-        if isinstance(callee, FunctionKind):
-            return self.index.is_vllm(callee.module.module)
-        return False
-
-    def _inherits_init(self, cls: ClassInfo) -> bool:
-        """Whether ``super().__init__`` of a class is the tree's."""
-        for base in cls.mro[1:]:
-            if isinstance(base, ClassInfo) and (
-                "__init__" in base.facts.methods or self.classes.decorators.flavour(base) is not None
-            ):
-                return self.classes.is_ours(base)
-        return False
 
     # -- results -----------------------------------------------------------------------------------
 
@@ -397,11 +296,6 @@ class Uses:
 
     def _unknown(self, node: ast.AST, name: str, reason: str) -> None:
         self.found.unresolved.append(ReasonRecord(self._at(node), name, reason))
-
-
-def replace_method(callee: FunctionKind, heir: ClassInfo) -> FunctionKind:
-    """The method of a heir in place of the one that it overrides."""
-    return FunctionKind(heir.facts.methods[callee.facts.name], heir.module, heir, callee.bound, heir)
 
 
 def _named(owner: Kind) -> str:
