@@ -142,7 +142,7 @@ class Api:
                 for n in ast.walk(hook)
             )
             refuses = any(isinstance(n, ast.Raise) and "AttributeError" in ast.unparse(n) for n in ast.walk(hook))
-            if passes or not refuses:
+            if (passes and not _goes_by_table(hook, asked, scope)) or not refuses:
                 return None
         return False
 
@@ -174,3 +174,21 @@ class Api:
         ends = (f"/{last}.py", f"/{last}/__init__.py")
         found = [self.texts.module_of(rel) for rel in self.texts.files if rel.endswith(ends)]
         return tuple(sorted(found, key=lambda name: (name.count("."), name))[:MOST])
+
+
+def _goes_by_table(hook: ast.FunctionDef, asked: str, scope: Scope) -> bool:
+    """Whether a ``__getattr__`` asks first whether the name is in a display of the module."""
+    tables = [
+        node.comparators[0]
+        for node in ast.walk(hook)
+        if isinstance(node, ast.Compare)
+        and isinstance(node.left, ast.Name)
+        and node.left.id == asked
+        and isinstance(node.ops[0], (ast.In, ast.NotIn))
+    ]
+    displays = (ast.Dict, ast.List, ast.Set, ast.Tuple)
+    values = [
+        [bound.value for bound in scope.names.get(table.id, ())] if isinstance(table, ast.Name) else [table]
+        for table in tables
+    ]
+    return bool(values) and all(found and all(isinstance(v, displays) for v in found) for found in values)

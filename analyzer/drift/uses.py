@@ -39,6 +39,7 @@ class Uses:
         self.kinds = classes.evaluation
         self._module: Module | None = None
         self._inside: Inside = ()
+        self._whole: set[str] = set()
 
     def read(self, module: Module, scope: Scope) -> None:
         """Look through a file.
@@ -48,6 +49,7 @@ class Uses:
             scope: its scope.
         """
         self._module, self._inside = module, ()
+        self._whole = {a.name for n in ast.walk(module.tree) if isinstance(n, ast.Import) for a in n.names}
         self._block(module.tree.body, scope, FREE)
 
     def _at(self, node: ast.AST) -> Position:
@@ -224,6 +226,8 @@ class Uses:
         owner = owners[0]
         named = f"{_named(owner)}.{node.attr}"
         if isinstance(owner, ModuleKind):
+            if named in self._whole:  # the import itself fails before
+                return
             self._broken(
                 "missing-name", node, named, answers[0], guard, "AttributeError", self._went(node.attr, owner.name)
             )
