@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import tempfile
+import zipfile
 from functools import cache, lru_cache
+from pathlib import Path
 
 from analyzer.audit import Audit
 from analyzer.checkout import Checkout, open_checkout
@@ -23,6 +28,23 @@ def checkout(version: str) -> Checkout:
 def read(version: str) -> Audit:
     """A release, read but not judged."""
     return read_checkout(checkout(version))
+
+
+@cache
+def package(name: str, version: str) -> Path:
+    """A package from PyPI, unpacked: fetched once, put in place in one step."""
+    folder = default_cache_dir() / "packages" / f"{name}-{version}"
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+            command = [sys.executable, "-m", "pip", "download", f"{name}=={version}", "--no-deps", "-d", scratch]
+            subprocess.run(command, check=True, capture_output=True, timeout=300)
+            (wheel,) = Path(scratch).glob("*.whl")
+            with zipfile.ZipFile(wheel) as archive:
+                archive.extractall(Path(scratch, "unpacked"))
+            if not folder.is_dir():  # another process may have been faster
+                Path(scratch, "unpacked").replace(folder)
+    return folder
 
 
 @cache

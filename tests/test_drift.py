@@ -15,7 +15,7 @@ from analyzer.checkout import Checkout, open_checkout
 from analyzer.drift.package import PackageError, open_package
 from analyzer.drift.read import analyse
 from analyzer.drift.records import DriftReport
-from tests.drift_cases import BROKEN, HONOURED, Client
+from tests.drift_cases import BROKEN, HONOURED
 from tests.fixture_trees import FIXTURES
 
 ALL = (*BROKEN, *HONOURED)
@@ -108,7 +108,7 @@ def test_every_use_has_a_place_in_the_tree_that_shows_it(clients: Path) -> None:
         for use in report(clients, number, "newer").uses:
             assert use.evidence or use.kind == "missing-module", client.name
             for evidence in use.evidence:
-                lines = (FIXTURES / "drift" / "newer" / evidence.at.path)
+                lines = FIXTURES / "drift" / "newer" / evidence.at.path
                 file = lines if lines.exists() else clients / evidence.at.path
                 assert 1 <= evidence.at.line <= len(file.read_text().splitlines())
 

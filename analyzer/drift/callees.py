@@ -9,6 +9,9 @@ from analyzer.drift.kinds import ClassKind, FunctionKind, Kind, SuperKind
 from analyzer.drift.scopes import Scope
 from analyzer.drift.signatures import Signature, Signatures, given_by, misfits
 from analyzer.index import ClassInfo
+from analyzer.lower import walk
+
+NARROWS = (("name", "TypeIs"), ("name", "TypeGuard"))
 
 
 class Callees:
@@ -49,6 +52,17 @@ class Callees:
         name = callee.facts.name
         own = [heir for heir in self.classes.heirs(callee.receiver) if name in heir.facts.methods]
         return [callee, *(_overriding(callee, heir) for heir in own)]
+
+    def is_checked(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether a function that narrows types (``TypeIs``) is asked of an expression somewhere in the file."""
+        text = ast.unparse(node)
+        for other in ast.walk(scope.top.node):
+            if isinstance(other, ast.Call) and other.args and ast.unparse(other.args[0]) == text:
+                for kind in self.kinds.of(other.func, scope.top):
+                    returns = kind.facts.returns if isinstance(kind, FunctionKind) else None
+                    if returns is not None and any(part in NARROWS for part in walk(returns)):
+                        return True
+        return False
 
     def fits_elsewhere(self, node: ast.Call, signature: Signature, scope: Scope) -> int:
         """The line of a call of the same in the same function that does fit: then this one is for other releases."""

@@ -99,9 +99,8 @@ def analyse(package: Package, checkout: Checkout, since: Checkout | None = None)
 
 
 def _refuse_vllm(package: Package, checkout: Checkout) -> None:
-    own = package.files.get(checkout.package.name)
-    if own is not None and own.resolve() != (checkout.package / "__init__.py").resolve():
-        raise PackageError(f"{own.parent}: vLLM itself; vllm-contracts diff compares two trees")
+    if checkout.package.name in package.tops and package.root.resolve() != checkout.root.resolve():
+        raise PackageError(f"{package.root}: vLLM itself, of another tree; vllm-contracts diff compares two")
 
 
 def one_side(package: Package, checkout: Checkout, others: dict[str, str]) -> Side:

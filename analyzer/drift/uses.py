@@ -221,6 +221,9 @@ class Uses:
         if doubtful is not None:
             self._unknown(node, text, doubtful.reason)
             return
+        if self.callees.is_checked(node.value, scope):
+            self._unknown(node, text, "a check narrows what is known of it")
+            return
         if self._probed(node.attr, scope):
             guard = replace(guard, decided=guard.decided or f"{node.attr} is asked for before")
         owner = owners[0]
