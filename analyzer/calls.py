@@ -163,6 +163,8 @@ def _external(
         return known
     if callee.last == "cast" and len(arguments.positional) == 2:
         return arguments.positional[1]
+    if callee.last == "MethodType" and len(arguments.positional) == 2:
+        return _bound(*arguments.positional)
     if callee.last == "partial" and arguments.positional:
         return Partial(arguments.positional[0], arguments.positional[1:], arguments.keywords)
     if callee.last == "ModuleList" and len(arguments.positional) == 1:
@@ -178,6 +180,13 @@ def _external(
             return one_of(made)
     reason = next((a.reason for a in arguments if isinstance(a, Opaque) and a.reason), "")
     return Opaque(f"{callee.name}(…)", reason, taint_of([callee, *arguments]))
+
+
+def _bound(function: Value, receiver: Value) -> Value:
+    """``types.MethodType(function, object)``."""
+    if isinstance(function, Function) and function.receiver is None:
+        return Function(function.facts, function.module, function.owner, receiver)
+    return Opaque("MethodType(…)", taint=taint_of([function, receiver]))
 
 
 # -- known helpers ---------------------------------------------------------------------------------

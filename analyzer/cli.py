@@ -38,6 +38,7 @@ SUMMARIES = {
     "trace": "Will it work for my model? The whole chain.",
     "matrix": "Show every model against the contracts.",
     "diff": "Tell what changed between two vLLM trees.",
+    "consumers": "Hold code that uses vLLM against a release.",
     "explain": "Explain a rule, or a contract of a tree.",
     "verify": "Confirm the audit's verdicts by execution, without weights.",
     "hook": "Judge changed files, for pre-commit.",

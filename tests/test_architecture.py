@@ -55,7 +55,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
             {"evidence"},
             {"survey"},
             {"engine", "matrix", "trace"},
-            {"asked", "sift", "verify"},
+            {"asked", "drift", "sift", "verify"},
             {"fix", "report"},
             {"patches", "teach"},
             {"commands"},

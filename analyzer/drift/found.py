@@ -1,0 +1,58 @@
+"""What was found in a package so far, and what of it counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from analyzer.drift.records import ReasonRecord, UseRecord
+
+Inside = tuple[str, ...]
+"""The names of the functions around a place, the outermost first."""
+
+
+@dataclass
+class Found:
+    """What was found in a package so far.
+
+    Args:
+        broken: uses that are not honoured, with the functions around each.
+        guarded: those behind a guard.
+        unresolved: what could not be judged.
+        checked: how many uses of each sort were looked at.
+        named: for each name that is read somewhere: whether a guard decides over the place, and the functions around.
+    """
+
+    broken: list[tuple[UseRecord, Inside]] = field(default_factory=list)
+    guarded: list[ReasonRecord] = field(default_factory=list)
+    unresolved: list[ReasonRecord] = field(default_factory=list)
+    checked: Counter[str] = field(default_factory=Counter)
+    named: dict[str, list[tuple[bool, Inside]]] = field(default_factory=dict)
+
+    def settle(self, elsewhere: frozenset[str]) -> list[UseRecord]:
+        """What stands in no function that is reached only where a guard decides; the rest is guarded.
+
+        Args:
+            elsewhere: words of files that were not looked into: nothing is known of who calls those.
+        """
+        optional: set[str] = set()
+        while True:
+            more = {
+                name
+                for name, places in self.named.items()
+                if name not in optional
+                and name not in elsewhere
+                and all(decided or optional & set(inside) for decided, inside in places)
+            }
+            if not more:
+                break
+            optional |= more
+        kept = []
+        for use, inside in self.broken:
+            around = next((name for name in inside if name in optional), "")
+            if around:
+                reason = f"{use.message}; {around} is reached only where a test of versions allows it"
+                self.guarded.append(ReasonRecord(use.at, use.name, reason))
+            else:
+                kept.append(use)
+        return kept
