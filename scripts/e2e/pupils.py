@@ -53,7 +53,7 @@ class Pupil:
 
 def _gemma() -> Pupil:
     """The residual goes from layer to layer, and the last norm adds it."""
-    config = text_config("gemma", "GemmaForCausalLM", hidden_activation="gelu_pytorch_tanh")
+    config = text_config("gemma", "GemmaForCausalLM", hidden_act="gelu_pytorch_tanh")
     return Pupil("Gemma", "GemmaForCausalLM", config, layer_shapes(), adds=True)
 
 

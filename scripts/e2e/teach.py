@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -88,6 +89,7 @@ def main() -> int:
     parser.add_argument("--environment", type=Path, help="a virtual environment with that release, built before")
     parser.add_argument("--write", type=Path, help="also write the table into this Markdown file")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a run that is going on is ended too
     folder: Path = given.folder / given.release
     if given.environment is not None:
         environment = Environment(given.environment)
