@@ -9,7 +9,7 @@ from analyzer import lower
 from analyzer.drift.api import Answer, Api
 from analyzer.drift.callees import Callees
 from analyzer.drift.classes import Classes
-from analyzer.drift.found import Found, Inside
+from analyzer.drift.found import Found, Inside, module_key
 from analyzer.drift.guards import Conditions, Error, Guard, ends, within
 from analyzer.drift.kinds import ClassKind, Kind, ModuleKind, ObjectKind, SuperKind
 from analyzer.drift.package import Module
@@ -48,7 +48,7 @@ class Uses:
             module: the file.
             scope: its scope.
         """
-        self._module, self._inside = module, ()
+        self._module, self._inside = module, (module_key(module.name),)
         self._whole = {a.name for n in ast.walk(module.tree) if isinstance(n, ast.Import) for a in n.names}
         self._block(module.tree.body, scope, FREE)
 
@@ -141,12 +141,22 @@ class Uses:
     def _import(self, node: ast.Import | ast.ImportFrom, scope: Scope, guard: Guard) -> None:
         if isinstance(node, ast.Import):
             for alias in node.names:
+                self._runs(alias.name, guard)
                 if self.index.is_vllm(alias.name):
                     self._module_use(alias.name, None, node, guard)
             return
         for _, module, attribute in lower.imports(node, scope.package):
+            self._runs(f"{module}.{attribute}", guard)
             if self.index.is_vllm(module):
                 self._module_use(module, attribute, node, guard)
+
+    def _runs(self, module: str, guard: Guard) -> None:
+        """Note an import of one of the package's own modules, and of those around it."""
+        parts = module.split(".")
+        for size in range(1, len(parts) + 1):
+            name = ".".join(parts[:size])
+            if name in self.index.outside.files and module_key(name) not in self._inside:
+                self._named(module_key(name), guard)
 
     def _module_use(self, module: str, name: str | None, node: ast.AST, guard: Guard) -> None:
         self.found.checked["imports"] += 1
