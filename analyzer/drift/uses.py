@@ -10,7 +10,7 @@ from analyzer.drift.api import Answer, Api
 from analyzer.drift.callees import Callees
 from analyzer.drift.classes import Classes
 from analyzer.drift.found import Found, Inside, module_key
-from analyzer.drift.guards import Conditions, Error, Guard, ends, within
+from analyzer.drift.guards import Conditions, Error, Guard, ends, suppressing, within
 from analyzer.drift.kinds import ClassKind, Kind, ModuleKind, ObjectKind, SuperKind
 from analyzer.drift.package import Module
 from analyzer.drift.records import Evidence, ReasonRecord, UseKind, UseRecord
@@ -75,10 +75,14 @@ class Uses:
         if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             self._definition(node, scope, guard)
             return guard
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            for item in node.items:
+                self._expression(item, scope, guard)
+            self._block(node.body, scope, suppressing(guard, node))
+            return guard
         for part in ast.iter_child_nodes(node):
             if isinstance(part, ast.stmt):
-                guard_inside = self._statement(part, scope, guard)
-                guard = guard_inside if isinstance(node, (ast.With, ast.AsyncWith)) else guard
+                self._statement(part, scope, guard)
             else:
                 self._expression(part, scope, guard)
         if isinstance(node, ast.Assert) and self.conditions.depends(node.test, scope):
@@ -181,7 +185,10 @@ class Uses:
         """Whether a module is there, or the first of its parents that is not."""
         parts = module.split(".")
         for size in range(1, len(parts) + 1):
-            answer = self.api.has_module(".".join(parts[:size]))
+            name = ".".join(parts[:size])
+            answer = self.api.has_module(name)
+            if answer.there is False and name in self.classes.put_in_place:
+                return Answer(None, f"the package puts a module {name} in place itself")
             if answer.there is not True:
                 return answer
         return answer
@@ -257,7 +264,12 @@ class Uses:
 
     def _has(self, owner: Kind, name: str) -> Answer:
         if isinstance(owner, ModuleKind):
-            return self.api.has_name(owner.name, name) if self.index.is_vllm(owner.name) else Answer(True)
+            if not self.index.is_vllm(owner.name):
+                return Answer(True)
+            answer = self.api.has_name(owner.name, name)
+            if answer.there is False and name in self.classes.set_outside:
+                return Answer(None, f"the package sets an attribute {name} itself")
+            return answer
         if isinstance(owner, (ClassKind, ObjectKind, SuperKind)):
             return self.classes.has(owner, name) if self._concerns(owner) else Answer(True)
         return Answer(None, "what is asked is not known")
