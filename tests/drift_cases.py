@@ -566,4 +566,56 @@ HONOURED = (
             return Engine.build(Mine()).step(), current().step(), Engine(Mine(), seed=1)
         """,
     ),
+    Client(
+        "errors that are suppressed",
+        """
+        from contextlib import suppress
+
+        def use():
+            with suppress(ImportError):
+                from vllm.attention import Attention
+                return Attention
+        """,
+        guarded=1,
+    ),
+    Client(
+        "a module that the package puts in place itself",
+        """
+        import sys
+        import types
+
+        shim = types.ModuleType("vllm.attention")
+        shim.Attention = object
+        sys.modules.setdefault("vllm.attention", shim)
+
+        def use():
+            from vllm.attention import Attention
+            return Attention
+        """,
+    ),
+    Client(
+        "a function that the package puts into a module itself",
+        """
+        from vllm import helpers
+
+        if not hasattr(helpers, "make_identifier"):
+            helpers.make_identifier = lambda: "id"
+
+        def use():
+            return helpers.make_identifier()
+        """,
+    ),
+    Client(
+        "versions that are compared as strings",
+        """
+        import vllm
+        from vllm.engine import Status
+
+        def use():
+            if vllm.__version__ >= "10.0.0":  # "2.0.0" is larger
+                return Status.WAITING
+            return Status.SWAPPED
+        """,
+        guarded=1,
+    ),
 )

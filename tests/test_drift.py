@@ -222,3 +222,27 @@ def test_vllm_itself_is_no_package_that_uses_it() -> None:
 @pytest.mark.parametrize("generation", ["older", "newer"])
 def test_a_tree_honours_its_own_uses(generation: str) -> None:
     assert analyse(open_package(FIXTURES / "drift" / generation / "vllm"), tree(generation)).uses == []
+
+
+def test_a_module_that_only_another_version_imports_is_guarded(tmp_path: Path) -> None:
+    files = {
+        "old": "from vllm.helpers import make_identifier\n",
+        "chosen": "import vllm\n\nif vllm.__version__ < '2.0.0':\n    from . import old\n",
+    }
+    package = package_of(tmp_path, **files)
+    found = analyse(open_package(package), tree("newer"))
+    assert (found.uses, len(found.guarded)) == ([], 1)
+    (package / "always.py").write_text("from .old import make_identifier  # vllm\n")
+    assert len(analyse(open_package(package), tree("newer")).uses) == 1
+
+
+def test_a_class_that_fills_in_nothing_is_no_implementation(tmp_path: Path) -> None:
+    source = """
+        from vllm.engine import Worker
+
+        class Namespace(Worker):
+            @staticmethod
+            def chosen():
+                return 1
+        """
+    assert said(package_of(tmp_path, use=source)) == []

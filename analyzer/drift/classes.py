@@ -39,6 +39,7 @@ class Classes:
         self.body = lru_cache(maxsize=None)(self._body)
         self.heirs = lru_cache(maxsize=None)(self._heirs)
         self.set_outside: set[str] = set()
+        self.put_in_place: set[str] = set()
         self._stack: list[tuple[ClassInfo, str]] = []
 
     # -- classes -----------------------------------------------------------------------------------

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 
 from analyzer.drift.records import ReasonRecord, UseRecord
 
 Inside = tuple[str, ...]
-"""The names of the functions around a place, the outermost first."""
+"""What has to run for a place to be reached: the module (see :func:`module_key`), then the functions around it."""
+
+
+def module_key(module: str) -> str:
+    """How a module stands among the names of functions."""
+    return f"module {module}"
 
 
 @dataclass
@@ -16,11 +22,12 @@ class Found:
     """What was found in a package so far.
 
     Args:
-        broken: uses that are not honoured, with the functions around each.
+        broken: uses that are not honoured, with what is around each.
         guarded: those behind a guard.
         unresolved: what could not be judged.
         checked: how many uses of each sort were looked at.
-        named: for each name that is read somewhere: whether a guard decides over the place, and the functions around.
+        named: for each name that is read and each module that is imported somewhere: whether a guard decides over
+            the place, and what is around it.
     """
 
     broken: list[tuple[UseRecord, Inside]] = field(default_factory=list)
@@ -30,7 +37,7 @@ class Found:
     named: dict[str, list[tuple[bool, Inside]]] = field(default_factory=dict)
 
     def settle(self, elsewhere: frozenset[str]) -> list[UseRecord]:
-        """What stands in no function that is reached only where a guard decides; the rest is guarded.
+        """What stands in no function or module that is reached only where a guard decides; the rest is guarded.
 
         Args:
             elsewhere: words of files that were not looked into: nothing is known of who calls those.
@@ -41,7 +48,7 @@ class Found:
                 name
                 for name, places in self.named.items()
                 if name not in optional
-                and name not in elsewhere
+                and re.split(r"[ .]", name)[-1] not in elsewhere
                 and all(decided or optional & set(inside) for decided, inside in places)
             }
             if not more:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from analyzer.drift.scopes import Bound, Scope
 from analyzer.lower import dotted
@@ -49,11 +49,26 @@ def within(guard: Guard, node: ast.Try) -> Guard:
     return replace(guard, caught=frozenset(caught))
 
 
+def suppressing(guard: Guard, node: ast.With | ast.AsyncWith) -> Guard:
+    """The guard of what stands in the body of a ``with``: ``suppress`` of contextlib takes errors."""
+    caught = set(guard.caught)
+    for item in node.items:
+        call = item.context_expr
+        if isinstance(call, ast.Call) and (dotted(call.func) or "").rpartition(".")[2] in ("suppress", "raises"):
+            caught |= _taken(call.args)
+    return replace(guard, caught=frozenset(caught))
+
+
 def _catches(handler: ast.ExceptHandler) -> set[str]:
     """Which of :data:`ERRORS` a handler takes."""
     if handler.type is None:
         return set(ERRORS)
-    named = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return _taken([handler.type])
+
+
+def _taken(types: list[ast.expr]) -> set[str]:
+    """Which of :data:`ERRORS` are among some classes of exceptions."""
+    named = [name for one in types for name in (one.elts if isinstance(one, ast.Tuple) else [one])]
     names = {(dotted(name) or "*").rpartition(".")[2] for name in named}
     if names & EVERYTHING or "*" in names:
         return set(ERRORS)
@@ -99,7 +114,7 @@ class Conditions:
     """
 
     def __init__(self, version: str | None) -> None:
-        self.version = numbers(version)
+        self.text, self.version = version or "", numbers(version)
 
     def decide(self, test: ast.expr, scope: Scope) -> bool | None:
         """What a comparison of vLLM's version with a constant gives for this tree; None for any other test."""
@@ -116,11 +131,12 @@ class Conditions:
         parted = any(isinstance(node, ast.Subscript) for node in ast.walk(test.left))  # a part of the numbers
         if sign is None or not left or right is None or parted:
             return None
+        given = test.comparators[0]
+        if isinstance(given, ast.Constant) and isinstance(given.value, str):  # strings are compared as strings
+            return _holds(sign, self.text, given.value)
         size = max(len(self.version), len(right))
         own, other = (part + (0,) * (size - len(part)) for part in (self.version, right))
-        return {"<": own < other, "<=": own <= other, ">": own > other, ">=": own >= other}.get(
-            sign, (own == other) is (sign == "==")
-        )
+        return _holds(sign, own, other)
 
     def _value(self, node: ast.Name, scope: Scope) -> ast.expr | None:
         found = scope.find(node.id)
@@ -182,6 +198,13 @@ class Conditions:
             name = _name_of(bound, home)
             return len(home.names.get(name, ())) > 1 and isinstance(bound.value.value, (bool, type(None)))
         return self._depends(bound.value, home, depth + 1)
+
+
+def _holds(sign: str, left: Any, right: Any) -> bool:
+    """A comparison of two strings, or of two tuples of numbers."""
+    if sign in ("==", "!="):
+        return bool((left == right) is (sign == "=="))
+    return bool({"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[sign])
 
 
 def _name_of(bound: Bound, home: Scope) -> str:

@@ -79,8 +79,12 @@ class Overrides:
             return
         if any("abstractmethod" in d for m in cls.facts.methods.values() for d in m.decorators):
             return
-        heirs = self.classes.heirs(cls)
-        for name, (owner, method) in self._missing(cls).items():
+        heirs, missing = self.classes.heirs(cls), self._missing(cls)
+        filled = {name for base in cls.own_mro if not self.classes.is_ours(base) for name in base.facts.methods}
+        for name, (owner, method) in missing.items():
+            wanted = {m.name for m in owner.facts.methods.values() if self._is_abstract(m)}
+            if not wanted & filled:  # it is not meant to fill in for that class: a namespace, or a factory
+                continue
             if not self.classes.is_ours(owner) or any(name not in self._missing(heir) for heir in heirs):
                 continue
             if name in self.classes.set_outside:
@@ -101,6 +105,9 @@ class Overrides:
         plain = ("builtins.", "abc.", "typing.", "typing_extensions.", "enum.", "torch.nn.")
         return all(isinstance(b, ClassInfo) or (isinstance(b, External) and b.name.startswith(plain)) for b in cls.mro)
 
+    def _is_abstract(self, method: FunctionFacts) -> bool:
+        return any(d.rpartition(".")[2].startswith("abstract") for d in method.decorators)
+
     def _missing(self, cls: ClassInfo) -> dict[str, tuple[ClassInfo, FunctionFacts]]:
         done: set[str] = set()
         missing: dict[str, tuple[ClassInfo, FunctionFacts]] = {}
@@ -114,7 +121,7 @@ class Overrides:
                     continue
                 done.add(name)
                 method = owner.facts.methods.get(name)
-                if method is not None and any(d.rpartition(".")[2].startswith("abstract") for d in method.decorators):
+                if method is not None and self._is_abstract(method):
                     missing[name] = (owner, method)
         return missing
 
@@ -147,11 +154,10 @@ class Overrides:
     def _called_otherwise(self, own: Signature, given: Signature, name: str) -> bool:
         """Whether the package itself calls a method in a way that only its own form takes: it has its own callers."""
         for module in self.index.outside.modules(f".{name}(".encode()):
-            for node in ast.walk(module.tree):
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name:
-                    passed = given_by(node)
-                    if passed.more or passed.named or (misfits(given, passed) and not misfits(own, passed)):
-                        return True
+            for node in self.classes.reader.calls(module.name).get(name, ()):
+                passed = given_by(node)
+                if passed.more or passed.named or (misfits(given, passed) and not misfits(own, passed)):
+                    return True
         return False
 
     def _signature(self, cls: ClassInfo, method: FunctionFacts) -> Signature | None:
@@ -193,12 +199,11 @@ class Overrides:
         return all(place in known for place in lines)
 
     def _call_at(self, rel: str, line: int, name: str) -> ast.Call | None:
-        tree = self.classes.reader.tree(self.texts.module_of(rel))
-        for node in ast.walk(tree) if tree is not None else ():
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name:
-                asked = ast.unparse(node.func.value)  # on self and super() it reaches what the calling class inherits
-                if node.func.end_lineno == line and asked not in ("self", "cls", "super()"):
-                    return node
+        for node in self.classes.reader.calls(self.texts.module_of(rel)).get(name, ()):
+            assert isinstance(node.func, ast.Attribute)
+            asked = ast.unparse(node.func.value)  # on self and super() it reaches what the calling class inherits
+            if node.func.end_lineno == line and asked not in ("self", "cls", "super()"):
+                return node
         return None
 
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import ast
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from analyzer.drift.texts import CLASS_HEAD, WORDS
 from analyzer.problems import Diagnostic, InputError
 from analyzer.source import Listing, Source, column, parse, read_source
 
 INIT = "__init__.py"
-_HEAD = re.compile(rb"^[ \t]*class[ \t]+(\w+)[^:(]*\(([^)]*)\)", re.MULTILINE)
-_WORD = re.compile(rb"\w+")
 
 
 class PackageError(InputError):
@@ -91,8 +89,8 @@ class Package:
         """(module, class) of the classes whose heads name a class, by its name."""
         out: dict[str, list[tuple[str, str]]] = {}
         for module, data in self.contents.items():
-            for match in _HEAD.finditer(data):
-                for word in set(_WORD.findall(match[2])):
+            for match in CLASS_HEAD.finditer(data):
+                for word in set(WORDS.findall(match[2])):
                     out.setdefault(word.decode(), []).append((module, match[1].decode()))
         return out
 

@@ -14,7 +14,7 @@ from analyzer.drift.classes import Classes
 from analyzer.drift.found import Found
 from analyzer.drift.gates import GateSearch, OutsideGate
 from analyzer.drift.guards import Conditions
-from analyzer.drift.outside_stores import stores_of
+from analyzer.drift.outside_stores import modules_of, stores_of
 from analyzer.drift.overrides import Override, Overrides
 from analyzer.drift.package import Module, Package, PackageError
 from analyzer.drift.probes import Probes
@@ -116,6 +116,7 @@ def one_side(package: Package, checkout: Checkout, others: dict[str, str]) -> Si
     api = Api(index, reader, texts)
     classes = Classes(index, reader, texts, api)
     classes.set_outside |= stores_of(package)
+    classes.put_in_place |= modules_of(package)
     signatures, found = Signatures(classes), Found()
     uses = Uses(api, classes, signatures, Conditions(checkout.version), found)
     overrides = Overrides(classes, signatures)

@@ -24,6 +24,7 @@ class Reader:
         self.index = index
         self.scope = lru_cache(maxsize=None)(self._scope)
         self.lines = lru_cache(maxsize=None)(self._lines)
+        self.calls = lru_cache(maxsize=None)(self._calls)
         self.class_nodes = lru_cache(maxsize=None)(self._class_nodes)
         self.class_node = lru_cache(maxsize=None)(self._class_node)
 
@@ -73,6 +74,15 @@ class Reader:
                 before = lines[number - 1].strip()
                 count += not (before.startswith("@") and before.endswith(("overload", ".setter", ".deleter")))
         return count == 1
+
+    def _calls(self, module: str) -> dict[str, list[ast.Call]]:
+        """Calls of attributes in a module, by the attribute's name."""
+        tree = self.tree(module)
+        out: dict[str, list[ast.Call]] = {}
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                out.setdefault(node.func.attr, []).append(node)
+        return out
 
     def _lines(self, module: str) -> list[str]:
         path = self.index.checkout.find_module(module)

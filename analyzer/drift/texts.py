@@ -11,6 +11,9 @@ from functools import cached_property, lru_cache
 from analyzer.checkout import Checkout
 from analyzer.findings import Position
 
+CLASS_HEAD = re.compile(rb"^[ \t]*class[ \t]+(\w+)[^:(]*\(([^)]*)\)", re.MULTILINE)
+WORDS = re.compile(rb"\w+")
+
 
 @dataclass(frozen=True)
 class Definition:
@@ -30,11 +33,9 @@ class Texts:
 
     def __init__(self, checkout: Checkout) -> None:
         self.checkout = checkout
-        self.subclasses = lru_cache(maxsize=None)(self._subclasses)
         self.stored = lru_cache(maxsize=None)(self._stored)
         self.imports = lru_cache(maxsize=None)(self._imports)
         self.definitions = lru_cache(maxsize=None)(self._definitions)
-        self.methods = lru_cache(maxsize=None)(self._methods)
         self.calls = lru_cache(maxsize=None)(self._calls)
 
     @cached_property
@@ -58,12 +59,19 @@ class Texts:
                 for match in pattern.finditer(data):
                     yield rel, data.count(b"\n", 0, match.start()) + 1, match
 
-    def _subclasses(self, name: str) -> tuple[tuple[str, str], ...]:
+    @cached_property
+    def heads(self) -> dict[str, list[tuple[str, str]]]:
+        """(module, class) of the classes whose heads name a class, by its name."""
+        out: dict[str, list[tuple[str, str]]] = {}
+        for rel, data in self.files.items():
+            for match in CLASS_HEAD.finditer(data):
+                for word in set(WORDS.findall(match[2])):
+                    out.setdefault(word.decode(), []).append((self.module_of(rel), match[1].decode()))
+        return out
+
+    def subclasses(self, name: str) -> list[tuple[str, str]]:
         """(module, class) of the classes whose heads name a class."""
-        pattern = re.compile(
-            rb"^[ \t]*class[ \t]+(\w+)[^:(]*\(([^)]*\b" + re.escape(name.encode()) + rb"\b[^)]*)\)", re.M
-        )
-        return tuple((self.module_of(rel), match[1].decode()) for rel, _, match in self.search(pattern, name))
+        return self.heads.get(name, [])
 
     def _stored(self, name: str) -> Position | None:
         """A place that sets an attribute of this name on anything, by assignment or by its name in a string."""
@@ -115,10 +123,23 @@ class Texts:
         pattern = re.compile(rb"\." + re.escape(name.encode()) + rb"\(")
         return tuple((rel, line) for rel, line, _ in self.search(pattern, name))
 
-    def _methods(self, name: str) -> tuple[tuple[str, int], ...]:
+    @cached_property
+    def defined(self) -> dict[str, list[tuple[str, int]]]:
+        """(path, line) of every ``def`` inside something, by name, overloads too."""
+        pattern = re.compile(rb"\n|^[ \t]+(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
+        out: dict[str, list[tuple[str, int]]] = {}
+        for rel, data in self.files.items():
+            line = 1
+            for match in pattern.finditer(data):
+                if match[1] is None:
+                    line += 1
+                else:
+                    out.setdefault(match[1].decode(), []).append((rel, line))
+        return out
+
+    def methods(self, name: str) -> list[tuple[str, int]]:
         """(path, line) of every ``def`` of a name inside something, overloads too."""
-        pattern = re.compile(rb"^[ \t]+(?:async[ \t]+)?def[ \t]+" + re.escape(name.encode()) + rb"\b", re.M)
-        return tuple((rel, line) for rel, line, _ in self.search(pattern, name))
+        return self.defined.get(name, [])
 
     def mention(self, words: Iterable[str]) -> bool:
         """Whether any of some words stands anywhere in the tree."""

@@ -9,8 +9,8 @@ from analyzer import lower
 from analyzer.drift.api import Answer, Api
 from analyzer.drift.callees import Callees
 from analyzer.drift.classes import Classes
-from analyzer.drift.found import Found, Inside
-from analyzer.drift.guards import Conditions, Error, Guard, ends, within
+from analyzer.drift.found import Found, Inside, module_key
+from analyzer.drift.guards import Conditions, Error, Guard, ends, suppressing, within
 from analyzer.drift.kinds import ClassKind, Kind, ModuleKind, ObjectKind, SuperKind
 from analyzer.drift.package import Module
 from analyzer.drift.records import Evidence, ReasonRecord, UseKind, UseRecord
@@ -48,7 +48,7 @@ class Uses:
             module: the file.
             scope: its scope.
         """
-        self._module, self._inside = module, ()
+        self._module, self._inside = module, (module_key(module.name),)
         self._whole = {a.name for n in ast.walk(module.tree) if isinstance(n, ast.Import) for a in n.names}
         self._block(module.tree.body, scope, FREE)
 
@@ -75,10 +75,14 @@ class Uses:
         if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             self._definition(node, scope, guard)
             return guard
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            for item in node.items:
+                self._expression(item, scope, guard)
+            self._block(node.body, scope, suppressing(guard, node))
+            return guard
         for part in ast.iter_child_nodes(node):
             if isinstance(part, ast.stmt):
-                guard_inside = self._statement(part, scope, guard)
-                guard = guard_inside if isinstance(node, (ast.With, ast.AsyncWith)) else guard
+                self._statement(part, scope, guard)
             else:
                 self._expression(part, scope, guard)
         if isinstance(node, ast.Assert) and self.conditions.depends(node.test, scope):
@@ -141,12 +145,22 @@ class Uses:
     def _import(self, node: ast.Import | ast.ImportFrom, scope: Scope, guard: Guard) -> None:
         if isinstance(node, ast.Import):
             for alias in node.names:
+                self._runs(alias.name, guard)
                 if self.index.is_vllm(alias.name):
                     self._module_use(alias.name, None, node, guard)
             return
         for _, module, attribute in lower.imports(node, scope.package):
+            self._runs(f"{module}.{attribute}", guard)
             if self.index.is_vllm(module):
                 self._module_use(module, attribute, node, guard)
+
+    def _runs(self, module: str, guard: Guard) -> None:
+        """Note an import of one of the package's own modules, and of those around it."""
+        parts = module.split(".")
+        for size in range(1, len(parts) + 1):
+            name = ".".join(parts[:size])
+            if name in self.index.outside.files and module_key(name) not in self._inside:
+                self._named(module_key(name), guard)
 
     def _module_use(self, module: str, name: str | None, node: ast.AST, guard: Guard) -> None:
         self.found.checked["imports"] += 1
@@ -171,7 +185,10 @@ class Uses:
         """Whether a module is there, or the first of its parents that is not."""
         parts = module.split(".")
         for size in range(1, len(parts) + 1):
-            answer = self.api.has_module(".".join(parts[:size]))
+            name = ".".join(parts[:size])
+            answer = self.api.has_module(name)
+            if answer.there is False and name in self.classes.put_in_place:
+                return Answer(None, f"the package puts a module {name} in place itself")
             if answer.there is not True:
                 return answer
         return answer
@@ -247,7 +264,12 @@ class Uses:
 
     def _has(self, owner: Kind, name: str) -> Answer:
         if isinstance(owner, ModuleKind):
-            return self.api.has_name(owner.name, name) if self.index.is_vllm(owner.name) else Answer(True)
+            if not self.index.is_vllm(owner.name):
+                return Answer(True)
+            answer = self.api.has_name(owner.name, name)
+            if answer.there is False and name in self.classes.set_outside:
+                return Answer(None, f"the package sets an attribute {name} itself")
+            return answer
         if isinstance(owner, (ClassKind, ObjectKind, SuperKind)):
             return self.classes.has(owner, name) if self._concerns(owner) else Answer(True)
         return Answer(None, "what is asked is not known")
