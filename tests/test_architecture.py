@@ -49,7 +49,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
             {"models", "recorded", "subjects"},
             {"gates"},
             {"audit"},
-            {"consumers", "conventions", "owed", "repair"},
+            {"consumers", "conventions", "owed", "repair", "stages"},
             {"takeover"},
             {"lessons", "skeletons"},
             {"evidence"},

@@ -19,6 +19,7 @@ NOT_EXECUTED = {
     "inner": "the inner model is not known",
     "attribute": "what the constructor sets is not run",
     "language-model": "what the constructor builds and marks is not run",
+    "stages": "there is one stage",
     "mapping": "what an adapter or a quantised checkpoint names is not run",
 }
 """Links of a chain that no execution of models can show."""
