@@ -72,25 +72,24 @@ def make_package(root: Path, version: str, findings: Sequence[Finding], name: st
         name: of the distribution, in the letters that one may have.
     """
     package = Package(name, version)
-    classes: dict[tuple[str, str], _Class] = {}
-    accepted: list[Finding] = []
+    possible: list[tuple[Finding, Statements, str]] = []
     for finding in findings:
         try:
-            statements, digest = _translated(root, finding)
+            possible.append((finding, *_translated(root, finding)))
         except Untranslatable as reason:
             package.left.append((finding, str(reason)))
+    plan = plan_fixes(root, [finding.fix for finding, _, _ in possible])  # what it refuses would not work here either
+    refused = {id(fix): reason for fix, reason in plan.refused}
+    classes: dict[tuple[str, str], _Class] = {}
+    for finding, statements, digest in possible:
+        if id(finding.fix) in refused:
+            package.left.append((finding, refused[id(finding.fix)]))
             continue
-        plan = plan_fixes(root, [*(f.fix for f in accepted), finding.fix])
-        refused = [reason for fix, reason in plan.refused if fix is finding.fix]
-        if refused:
-            package.left.append((finding, refused[0]))
-            continue
-        accepted.append(finding)
+        package.patched.append(finding)
         place = (statements.path, statements.cls)
         made = classes.setdefault(place, _Class(*place, digest))
         made.findings.append(finding)
         made.statements.append(statements)
-    package.patched = accepted
     module = re.sub(r"\W", "_", name).lower()
     package.files = {
         "pyproject.toml": _project(name, module, version),
