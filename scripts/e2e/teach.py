@@ -1,6 +1,6 @@
 """Teach text models that a release does not support, and run them: whole engines on the CPU, with EAGLE-3 drafters.
 
-    python -m scripts.e2e.teach [--release X.Y.Z] [--pupil NAME] [--environment FOLDER] [--write docs/teach-runs.md]
+    python -m scripts.e2e.teach [--release X.Y.Z] [--pupil NAME] [--environment FOLDER] [--write docs/teach.md]
 
 Each pupil is run as the release has it, without a drafter and with one, which has to be refused; then on a copy that
 ``vllm-contracts fix --teach`` has changed: the same greedy tokens, the states to the last bit as forward hooks on the
@@ -87,7 +87,7 @@ def main() -> int:
         "--folder", type=Path, default=user_cache_path("vllm-contracts-e2e") / "teach", help="to work in"
     )
     parser.add_argument("--environment", type=Path, help="a virtual environment with that release, built before")
-    parser.add_argument("--write", type=Path, help="also write the table into this Markdown file")
+    parser.add_argument("--write", type=Path, help="also put the table into this Markdown file, between its marks")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a run that is going on is ended too
     folder: Path = given.folder / given.release
@@ -102,7 +102,7 @@ def main() -> int:
     text = render(lessons)
     print(text)
     if given.write:
-        given.write.write_text(text)
+        given.write.write_text(put_in(given.write.read_text(), text))
     return int(any(True for lesson in lessons for _ in lesson.faults()))
 
 
@@ -183,6 +183,7 @@ def run(
     return found
 
 
+BEGIN, END = "<!-- runs: made by scripts/e2e/teach.py -->\n", "<!-- end of runs -->\n"
 HEAD = (
     *("release", "class", "as it is", "taught", "layers", "same tokens", "states as hooks see them"),
     *("farthest from transformers", "random", "sighted", "blind", "as it should be"),
@@ -197,6 +198,20 @@ def render(lessons: Sequence[Lesson]) -> str:
     """
     rows = [HEAD, tuple("---" for _ in HEAD), *map(_row, lessons)]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def put_in(page: str, table: str) -> str:
+    """A page with another table.
+
+    Args:
+        page: with the marks.
+        table: to stand between them.
+    """
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"the page has no {BEGIN.strip()} with {END.strip()} behind it")
+    return f"{before}{begin}\n{table}\n{end}{after}"
 
 
 def _row(lesson: Lesson) -> tuple[str, ...]:
