@@ -83,14 +83,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m scripts.e2e.teach", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--release", choices=sorted(RELEASES), default="0.32.0")
     parser.add_argument("--pupil", action="append", choices=sorted(PUPILS), help="only this one")
-    parser.add_argument(
-        "--folder", type=Path, default=user_cache_path("vllm-contracts-e2e") / "teach", help="to work in"
-    )
+    parser.add_argument("--folder", type=Path, default=user_cache_path("vllm-contracts-e2e"), help="to work in")
     parser.add_argument("--environment", type=Path, help="a virtual environment with that release, built before")
     parser.add_argument("--write", type=Path, help="also put the table into this Markdown file, between its marks")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a run that is going on is ended too
-    folder: Path = given.folder / given.release
+    folder: Path = given.folder / "teach" / given.release
     if given.environment is not None:
         environment = Environment(given.environment)
     else:
