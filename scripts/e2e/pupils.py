@@ -51,10 +51,11 @@ class Pupil:
         return ("random",) if self.tied else DRAFTERS
 
 
-def _gemma() -> Pupil:
-    """The residual goes from layer to layer, and the last norm adds it."""
-    config = text_config("gemma", "GemmaForCausalLM", hidden_act="gelu_pytorch_tanh")
-    return Pupil("Gemma", "GemmaForCausalLM", config, layer_shapes(), adds=True)
+def _gemma(*, tied: bool) -> Pupil:
+    """The residual goes from layer to layer, and the last norm adds it; older releases want the head tied."""
+    config = text_config("gemma", "GemmaForCausalLM", hidden_act="gelu_pytorch_tanh", tie_word_embeddings=tied)
+    name = "Gemma, tied" if tied else "Gemma"
+    return Pupil(name, "GemmaForCausalLM", config, layer_shapes(), adds=True, tied=tied)
 
 
 def _exaone4() -> Pupil:
@@ -76,7 +77,7 @@ def _cohere() -> Pupil:
     return Pupil("Command R", "CohereForCausalLM", {**config, "tie_word_embeddings": True}, layer, False, tied=True)
 
 
-PUPILS = {pupil.name: pupil for pupil in (_gemma(), _exaone4(), _cohere())}
+PUPILS = {pupil.name: pupil for pupil in (_gemma(tied=False), _gemma(tied=True), _exaone4(), _cohere())}
 
 
 def main(name: str, folder: Path) -> None:

@@ -116,11 +116,11 @@ def teach_release(release: str, environment: Environment, folder: Path, pupils: 
     folder.mkdir(parents=True, exist_ok=True)
     for copy in ("original", "taught"):
         copy_package(environment, folder / copy)
-    for pupil in pupils:
-        analyzer("fix", "--teach", pupil.cls, "--unsafe-fixes", str(folder / "taught"))
+    for cls in dict.fromkeys(pupil.cls for pupil in pupils):
+        analyzer("fix", "--teach", cls, "--unsafe-fixes", str(folder / "taught"))
     for pupil in pupils:
         print(f"{release}: {pupil.name}", file=sys.stderr, flush=True)
-        place = folder / pupil.cls
+        place = folder / pupil.name.replace(", ", "-").replace(" ", "-")
         make = [str(environment.python), "-m", "scripts.e2e.pupils", pupil.name, str(place)]
         subprocess.run(make, cwd=REPOSITORY, check=True)
         sees = "sighted" in pupil.drafters
