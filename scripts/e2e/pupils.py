@@ -36,6 +36,7 @@ class Pupil:
         layer: the weights of one layer.
         adds: whether the state between two layers is the sum of what goes from one to the other.
         tied: whether its head is its embeddings.
+        refused_by: releases that do not load such a checkpoint at all.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Pupil:
     layer: Shapes
     adds: bool
     tied: bool = False
+    refused_by: tuple[str, ...] = ()
 
     @property
     def drafters(self) -> tuple[str, ...]:
@@ -55,7 +57,8 @@ def _gemma(*, tied: bool) -> Pupil:
     """The residual goes from layer to layer, and the last norm adds it; older releases want the head tied."""
     config = text_config("gemma", "GemmaForCausalLM", hidden_act="gelu_pytorch_tanh", tie_word_embeddings=tied)
     name = "Gemma, tied" if tied else "Gemma"
-    return Pupil(name, "GemmaForCausalLM", config, layer_shapes(), adds=True, tied=tied)
+    refused_by = () if tied else ("0.28.0",)
+    return Pupil(name, "GemmaForCausalLM", config, layer_shapes(), adds=True, tied=tied, refused_by=refused_by)
 
 
 def _exaone4() -> Pupil:

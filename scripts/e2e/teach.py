@@ -81,21 +81,22 @@ class Lesson:
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m scripts.e2e.teach", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--release", choices=sorted(RELEASES), default="0.32.0")
+    parser.add_argument("--release", action="append", choices=sorted(RELEASES), help="only this release")
     parser.add_argument("--pupil", action="append", choices=sorted(PUPILS), help="only this one")
     parser.add_argument("--folder", type=Path, default=user_cache_path("vllm-contracts-e2e"), help="to work in")
-    parser.add_argument("--environment", type=Path, help="a virtual environment with that release, built before")
+    parser.add_argument("--environment", type=Path, help="a virtual environment with the one release, built before")
     parser.add_argument("--write", type=Path, help="also put the table into this Markdown file, between its marks")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a run that is going on is ended too
-    folder: Path = given.folder / "teach" / given.release
-    if given.environment is not None:
-        environment = Environment(given.environment)
-    else:
-        environment = build(given.release, given.folder / f"environment-{given.release}", RELEASES[given.release])
-    pupils = [PUPILS[name] for name in given.pupil or PUPILS]
-    lessons = list(teach_release(given.release, environment, folder, pupils))
-    results = folder / "lessons.json"
+    lessons: list[Lesson] = []
+    for release in given.release or RELEASES:
+        if given.environment is not None:
+            environment = Environment(given.environment)
+        else:
+            environment = build(release, given.folder / f"environment-{release}", RELEASES[release])
+        pupils = [p for name, p in PUPILS.items() if name in (given.pupil or PUPILS) and release not in p.refused_by]
+        lessons += teach_release(release, environment, given.folder / "teach" / release, pupils)
+    results = given.folder / "teach" / "lessons.json"
     results.write_text(json.dumps([asdict(lesson) for lesson in lessons], indent=1))
     text = render(lessons)
     print(text)
