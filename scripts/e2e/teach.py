@@ -184,7 +184,7 @@ def run(
 
 BEGIN, END = "<!-- runs: made by scripts/e2e/teach.py -->\n", "<!-- end of runs -->\n"
 HEAD = (
-    *("release", "class", "as it is", "taught", "layers", "same tokens", "states as hooks see them"),
+    *("release", "model", "as it is", "taught", "layers", "same tokens", "states as hooks see them"),
     *("farthest from transformers", "random", "sighted", "blind", "as it should be"),
 )
 
@@ -219,7 +219,7 @@ def _row(lesson: Lesson) -> tuple[str, ...]:
     faults = "; ".join(lesson.faults())
     return (
         lesson.release,
-        f"`{lesson.cls}`",
+        f"{lesson.pupil} (`{lesson.cls}`)",
         f"`{lesson.refused.get('error', 'generates')}`",
         f"`{failed}`" if failed else "generates",
         str(taught.get("layers", "")),
