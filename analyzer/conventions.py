@@ -18,8 +18,8 @@ from analyzer.blocks import SELF
 from analyzer.chains import Chain, configures
 from analyzer.contracts import Contract
 from analyzer.facts import FunctionFacts
+from analyzer.heads import head_of, layer_step
 from analyzer.index import ClassInfo
-from analyzer.loops import head_of, layer_step
 from analyzer.lower import Block, Expr, Stmt, render, walk
 
 

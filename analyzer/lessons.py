@@ -125,6 +125,8 @@ def support(audit: Audit, model: Model, contract: Contract, convention: Conventi
         f"the state between two layers is taken to be {' or '.join(states)}, as the code behind the loop takes it; "
         "that a drafter is trained on the same only a run with real weights shows"
     )
+    if convention.transport is not None and not all(_sends(loop, convention) for loop in loops):
+        why += "; states of earlier pipeline stages stay there, as its loop does not run over one stage's layers alone"
     return Fix("unsafe", what, (*edits, *declared, *listed), why)
 
 

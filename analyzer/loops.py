@@ -13,13 +13,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analyzer import construct, members
-from analyzer.blocks import bound_by, calls, changes, changes_in_place, is_key, is_own, mentions, names_in, of_kind
+from analyzer.blocks import bound_by, changes, changes_in_place, is_key, is_own, mentions, names_in, of_kind
 from analyzer.facts import FunctionFacts
+from analyzer.heads import Head, head_of, layer_step
 from analyzer.index import ClassInfo
 from analyzer.interpret import Machine
 from analyzer.lower import Block, Expr, Stmt, render, walk
 from analyzer.norms import adds_residual
 from analyzer.values import Instance
+
+RESHAPING = frozenset(
+    ["chunk", "expand", "repeat", "repeat_interleave", "reshape", "split", "stack", "unflatten", "unsqueeze", "view"]
+)
+"""Methods that make several streams of one: what goes through such a loop is no state as drafters know it."""
 
 
 @dataclass(frozen=True)
@@ -79,17 +85,6 @@ class _Odd(Exception):
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(reason)
         self.line, self.reason = line, reason
-
-
-@dataclass(frozen=True)
-class Head:
-    """What a loop runs over; see :class:`Loop`."""
-
-    layers: str
-    layer: str
-    index: str
-    absolute: bool
-    start: str
 
 
 def judge_loop(machine: Machine, decoder: Instance) -> Loop | Irregular:
@@ -173,53 +168,6 @@ def _only_loop(body: Block, facts: FunctionFacts) -> int:
     if not places:
         raise _Odd(everywhere[0][1], "the loop stands inside a branch or a with statement")
     return places[0]
-
-
-def head_of(statement: Stmt) -> Head | None:
-    """What a for statement runs over, where that is the layers of the object itself; else None."""
-    _, _, target, iterable, body, _ = statement
-    if calls(iterable, "enumerate") and target[0] == "seq" and len(target[2]) == 2:
-        index, layer = target[2]
-        found = _layers(iterable[2][0]) if iterable[2] else None
-        if found is None or index[0] != "name" or layer[0] != "name":
-            return None
-        given = dict(iterable[3]).get("start") or (iterable[2][1] if len(iterable[2]) > 1 else ("const", 0))
-        return Head(found[0], layer[1], index[1], render(given) == found[1], found[1])
-    if calls(iterable, "range") and target[0] == "name" and len(iterable[2]) in (1, 2):
-        taken = body[0] if body else None
-        if taken is None or taken[0] != "assign" or taken[2][0][0] != "name" or taken[3][0] != "sub":
-            return None
-        if not is_own(taken[3][1]) or taken[3][2] != target:
-            return None
-        start = iterable[2][0] if len(iterable[2]) == 2 else ("const", 0)
-        return Head(taken[3][1][2], taken[2][0][1], target[1], True, render(start)) if _is_start(start) else None
-    found = _layers(iterable)
-    return Head(found[0], target[1], "", False, found[1]) if found and target[0] == "name" else None
-
-
-def _layers(expr: Expr) -> tuple[str, str] | None:
-    """The attribute that is run over, and the source of the index that it begins with."""
-    if is_own(expr):
-        return expr[2], "0"
-    start: Expr = ("const", 0)
-    if expr[0] == "sub" and expr[2][0] == "other" and len(expr[2][1]) == 2:  # a slice from one index to another
-        expr, start = expr[1], expr[2][1][0]
-    elif calls(expr, "islice") and len(expr[2]) in (2, 3) and not expr[3]:
-        start = expr[2][1] if len(expr[2]) == 3 else start
-        expr = expr[2][0]
-    else:
-        return None
-    return (expr[2], render(start)) if is_own(expr) and _is_start(start) else None
-
-
-def _is_start(expr: Expr) -> bool:
-    return expr == ("const", 0) or is_own(expr)
-
-
-def layer_step(statement: Stmt, layer: str) -> int | None:
-    """The place of the statement that calls the layer, directly in a loop's body; None where there is none."""
-    found = [i for i, s in enumerate(statement[4]) if s[0] == "assign" and s[3][:2] == ("call", ("name", layer))]
-    return found[0] if len(found) == 1 else None
 
 
 def _carried(statement: Stmt, head: Head) -> tuple[str, str]:
@@ -341,8 +289,13 @@ def _check_whole(before: Block, statement: Stmt, behind: Block, hidden: str) -> 
         if part[0] == "sub" and part[1] == ("name", hidden) and part[2][0] == "const":
             raise _Odd(statement[1], f"{hidden} is packed: {render(part)} is taken out of it")
     for kept in of_kind(before, "assign"):
-        if kept[3][0] == "seq" and any(target == ("name", hidden) for target in kept[2]):
+        if ("name", hidden) not in kept[2]:
+            continue
+        if kept[3][0] == "seq":
             raise _Odd(kept[1], f"{hidden} is packed: it is {render(kept[3])}")
+        called = {part[1][2] for part in walk(kept[3]) if part[0] == "call" and part[1][0] == "attr"}
+        if shapes := sorted(called & RESHAPING):
+            raise _Odd(kept[1], f"{hidden} gets another shape before the loop ({shapes[0]})")
 
 
 def _is_added(machine: Machine, decoder: Instance, behind: Block, hidden: str, other: str) -> bool:
@@ -376,13 +329,16 @@ def _norm_adds(machine: Machine, decoder: Instance, attribute: str) -> bool | No
 
 def _check_behind(behind: Block, hidden: str, other: str) -> None:
     """Whether nothing but the sum and the norm makes the result of the state."""
+    norms: set[str] = set()
     for kept in of_kind(_of_last_stage(behind), "assign"):
         if hidden not in {name for target in kept[2] for name in names_in(target)}:
             continue
         value = kept[3]
         added = value[0] == "bin" and value[1] == "Add" and names_in(value) == {hidden, other}
         normed = value[0] == "call" and is_own(value[1]) and names_in(value) <= {"self", hidden, other}
-        if not added and not normed:
+        if normed:
+            norms.add(value[1][2])
+        if (not added and not normed) or len(norms) > 1:
             raise _Odd(kept[1], f"behind the loop {hidden} is not only normed")
     for changed in of_kind(behind, "augment"):
         if hidden in names_in(changed[2]):
@@ -390,5 +346,5 @@ def _check_behind(behind: Block, hidden: str, other: str) -> None:
     if loop := next(of_kind(behind, "for"), None):
         raise _Odd(loop[1], "another loop behind the loop over the layers")
     value = behind[-1][2]
-    if value[0] != "name" and not (value[0] == "call" and is_own(value[1])):
+    if value[0] != "name" and not (value[0] == "call" and is_own(value[1]) and {value[1][2]} >= norms):
         raise _Odd(behind[-1][1], f"it returns {render(value)}, which is not only normed")

@@ -24,7 +24,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         (
             {"folders", "globs", "lower", "mro", "nearest", "outline", "problems", "scan", "timings", "toml_lines"},
             {"beside", "blocks", "findings"},
-            {"facts", "fingerprint", "handling", "packages", "records", "source"},
+            {"facts", "fingerprint", "handling", "heads", "packages", "records", "source"},
             {"version"},
             {
                 "baseline",

@@ -126,6 +126,15 @@ ODD = {
         "whether self.norm adds",
         "self.norm(hidden",
     ),
+    "several streams": Odd(
+        "                hidden_states = self.embed_input_ids(input_ids)\n",
+        "                hidden_states = self.embed_input_ids(input_ids).unsqueeze(1).repeat(1, 4, 1)\n",
+        "another shape before the loop (repeat)",
+        "unsqueeze(1)",
+    ),
+    "two steps behind": Odd(
+        NORM, "        hidden_states = self.head(hidden_states)\n" + NORM, "not only normed", "self.norm("
+    ),
     "a function inside": Odd(
         STAGE, "        def scaled():\n            return positions\n\n" + STAGE, "defined inside", "def scaled"
     ),

@@ -175,6 +175,12 @@ def test_the_generations_differ_as_their_own_decoders_do(school: School) -> None
     assert found == shapes[school.generation]
 
 
+def test_what_stays_in_its_stage_is_told(school: School) -> None:
+    for stem, shape in SHAPES.items():
+        told = any("pipeline stages stay there" in fix.why_unsafe for fix in school.taught[stem].lessons)
+        assert told is (school.convention.transport is not None and not shape.staged)
+
+
 def test_every_model_works_then_and_not_before(school: School) -> None:
     for stem in SHAPES:
         verdicts = []

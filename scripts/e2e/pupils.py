@@ -36,6 +36,7 @@ class Pupil:
         layer: the weights of one layer.
         adds: whether the state between two layers is the sum of what goes from one to the other.
         tied: whether its head is its embeddings.
+        refused_by: releases that do not load such a checkpoint at all.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Pupil:
     layer: Shapes
     adds: bool
     tied: bool = False
+    refused_by: tuple[str, ...] = ()
 
     @property
     def drafters(self) -> tuple[str, ...]:
@@ -51,10 +53,12 @@ class Pupil:
         return ("random",) if self.tied else DRAFTERS
 
 
-def _gemma() -> Pupil:
-    """The residual goes from layer to layer, and the last norm adds it."""
-    config = text_config("gemma", "GemmaForCausalLM", hidden_act="gelu_pytorch_tanh")
-    return Pupil("Gemma", "GemmaForCausalLM", config, layer_shapes(), adds=True)
+def _gemma(*, tied: bool) -> Pupil:
+    """The residual goes from layer to layer, and the last norm adds it; older releases want the head tied."""
+    config = text_config("gemma", "GemmaForCausalLM", hidden_act="gelu_pytorch_tanh", tie_word_embeddings=tied)
+    name = "Gemma, tied" if tied else "Gemma"
+    refused_by = () if tied else ("0.28.0",)
+    return Pupil(name, "GemmaForCausalLM", config, layer_shapes(), adds=True, tied=tied, refused_by=refused_by)
 
 
 def _exaone4() -> Pupil:
@@ -76,7 +80,7 @@ def _cohere() -> Pupil:
     return Pupil("Command R", "CohereForCausalLM", {**config, "tie_word_embeddings": True}, layer, False, tied=True)
 
 
-PUPILS = {pupil.name: pupil for pupil in (_gemma(), _exaone4(), _cohere())}
+PUPILS = {pupil.name: pupil for pupil in (_gemma(tied=False), _gemma(tied=True), _exaone4(), _cohere())}
 
 
 def main(name: str, folder: Path) -> None:

@@ -1,6 +1,6 @@
 """Teach text models that a release does not support, and run them: whole engines on the CPU, with EAGLE-3 drafters.
 
-    python -m scripts.e2e.teach [--release X.Y.Z] [--pupil NAME] [--environment FOLDER] [--write docs/teach-runs.md]
+    python -m scripts.e2e.teach [--release X.Y.Z] [--pupil NAME] [--environment FOLDER] [--write docs/teach.md]
 
 Each pupil is run as the release has it, without a drafter and with one, which has to be refused; then on a copy that
 ``vllm-contracts fix --teach`` has changed: the same greedy tokens, the states to the last bit as forward hooks on the
@@ -81,28 +81,27 @@ class Lesson:
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m scripts.e2e.teach", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--release", choices=sorted(RELEASES), default="0.32.0")
+    parser.add_argument("--release", action="append", choices=sorted(RELEASES), help="only this release")
     parser.add_argument("--pupil", action="append", choices=sorted(PUPILS), help="only this one")
-    parser.add_argument(
-        "--folder", type=Path, default=user_cache_path("vllm-contracts-e2e") / "teach", help="to work in"
-    )
-    parser.add_argument("--environment", type=Path, help="a virtual environment with that release, built before")
-    parser.add_argument("--write", type=Path, help="also write the table into this Markdown file")
+    parser.add_argument("--folder", type=Path, default=user_cache_path("vllm-contracts-e2e"), help="to work in")
+    parser.add_argument("--environment", type=Path, help="a virtual environment with the one release, built before")
+    parser.add_argument("--write", type=Path, help="also put the table into this Markdown file, between its marks")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a run that is going on is ended too
-    folder: Path = given.folder / given.release
-    if given.environment is not None:
-        environment = Environment(given.environment)
-    else:
-        environment = build(given.release, given.folder / f"environment-{given.release}", RELEASES[given.release])
-    pupils = [PUPILS[name] for name in given.pupil or PUPILS]
-    lessons = list(teach_release(given.release, environment, folder, pupils))
-    results = folder / "lessons.json"
+    lessons: list[Lesson] = []
+    for release in given.release or RELEASES:
+        if given.environment is not None:
+            environment = Environment(given.environment)
+        else:
+            environment = build(release, given.folder / f"environment-{release}", RELEASES[release])
+        pupils = [p for name, p in PUPILS.items() if name in (given.pupil or PUPILS) and release not in p.refused_by]
+        lessons += teach_release(release, environment, given.folder / "teach" / release, pupils)
+    results = given.folder / "teach" / "lessons.json"
     results.write_text(json.dumps([asdict(lesson) for lesson in lessons], indent=1))
     text = render(lessons)
     print(text)
     if given.write:
-        given.write.write_text(text)
+        given.write.write_text(put_in(given.write.read_text(), text))
     return int(any(True for lesson in lessons for _ in lesson.faults()))
 
 
@@ -118,11 +117,11 @@ def teach_release(release: str, environment: Environment, folder: Path, pupils: 
     folder.mkdir(parents=True, exist_ok=True)
     for copy in ("original", "taught"):
         copy_package(environment, folder / copy)
-    for pupil in pupils:
-        analyzer("fix", "--teach", pupil.cls, "--unsafe-fixes", str(folder / "taught"))
+    for cls in dict.fromkeys(pupil.cls for pupil in pupils):
+        analyzer("fix", "--teach", cls, "--unsafe-fixes", str(folder / "taught"))
     for pupil in pupils:
         print(f"{release}: {pupil.name}", file=sys.stderr, flush=True)
-        place = folder / pupil.cls
+        place = folder / pupil.name.replace(", ", "-").replace(" ", "-")
         make = [str(environment.python), "-m", "scripts.e2e.pupils", pupil.name, str(place)]
         subprocess.run(make, cwd=REPOSITORY, check=True)
         sees = "sighted" in pupil.drafters
@@ -183,8 +182,9 @@ def run(
     return found
 
 
+BEGIN, END = "<!-- runs: made by scripts/e2e/teach.py -->\n", "<!-- end of runs -->\n"
 HEAD = (
-    *("release", "class", "as it is", "taught", "layers", "same tokens", "states as hooks see them"),
+    *("release", "model", "as it is", "taught", "layers", "same tokens", "states as hooks see them"),
     *("farthest from transformers", "random", "sighted", "blind", "as it should be"),
 )
 
@@ -199,13 +199,27 @@ def render(lessons: Sequence[Lesson]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
+def put_in(page: str, table: str) -> str:
+    """A page with another table.
+
+    Args:
+        page: with the marks.
+        table: to stand between them.
+    """
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"the page has no {BEGIN.strip()} with {END.strip()} behind it")
+    return f"{before}{begin}\n{table}\n{end}{after}"
+
+
 def _row(lesson: Lesson) -> tuple[str, ...]:
     taught = lesson.taught
     failed = taught.get("error", "")
     faults = "; ".join(lesson.faults())
     return (
         lesson.release,
-        f"`{lesson.cls}`",
+        f"{lesson.pupil} (`{lesson.cls}`)",
         f"`{lesson.refused.get('error', 'generates')}`",
         f"`{failed}`" if failed else "generates",
         str(taught.get("layers", "")),
