@@ -143,6 +143,17 @@ BROKEN = (
         "TypeError",
     ),
     Client(
+        "an argument that is handed on to what takes it no more",
+        """
+        from vllm.config import scheduler_for
+
+        def use():
+            return scheduler_for("mine", size=4, partial=2)
+        """,
+        (("unknown-argument", "scheduler_for(partial)"),),
+        "TypeError",
+    ),
+    Client(
         "a field of a named tuple that is gone",
         """
         from vllm.sampling import Sampling
@@ -447,6 +458,15 @@ HONOURED = (
         def use():
             rows, more = (2,), {}
             return layout(*rows, **more)
+        """,
+    ),
+    Client(
+        "arguments that are not only handed on",
+        """
+        from vllm.config import anything_for, scheduler_for
+
+        def use():
+            return anything_for("mine", partial=2), scheduler_for("mine", size=4)
         """,
     ),
     Client(
