@@ -353,6 +353,21 @@ BROKEN = (
         went="vllm.identifiers.make.make_identifier",
     ),
     Client(
+        "a test of a setting",
+        """
+        from vllm.engine import Status
+
+        class Config:
+            backend = "swap"
+
+        def use():
+            if getattr(Config, "backend", None) == "swap":
+                return Status.SWAPPED
+        """,
+        (("missing-member", "Status.SWAPPED"),),
+        "AttributeError",
+    ),
+    Client(
         "a test of the version that this release passes",
         """
         import vllm
