@@ -143,6 +143,17 @@ BROKEN = (
         "TypeError",
     ),
     Client(
+        "an argument that is handed on to what takes it no more",
+        """
+        from vllm.config import scheduler_for
+
+        def use():
+            return scheduler_for("mine", size=4, partial=2)
+        """,
+        (("unknown-argument", "scheduler_for(partial)"),),
+        "TypeError",
+    ),
+    Client(
         "a field of a named tuple that is gone",
         """
         from vllm.sampling import Sampling
@@ -342,6 +353,21 @@ BROKEN = (
         went="vllm.identifiers.make.make_identifier",
     ),
     Client(
+        "a test of a setting",
+        """
+        from vllm.engine import Status
+
+        class Config:
+            backend = "swap"
+
+        def use():
+            if getattr(Config, "backend", None) == "swap":
+                return Status.SWAPPED
+        """,
+        (("missing-member", "Status.SWAPPED"),),
+        "AttributeError",
+    ),
+    Client(
         "a test of the version that this release passes",
         """
         import vllm
@@ -447,6 +473,15 @@ HONOURED = (
         def use():
             rows, more = (2,), {}
             return layout(*rows, **more)
+        """,
+    ),
+    Client(
+        "arguments that are not only handed on",
+        """
+        from vllm.config import anything_for, scheduler_for
+
+        def use():
+            return anything_for("mine", partial=2), scheduler_for("mine", size=4)
         """,
     ),
     Client(

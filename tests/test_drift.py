@@ -246,3 +246,26 @@ def test_a_class_that_fills_in_nothing_is_no_implementation(tmp_path: Path) -> N
                 return 1
         """
     assert said(package_of(tmp_path, use=source)) == []
+
+
+ODD = {
+    "relative imports that lead nowhere": "import vllm\nfrom vllm import *\nfrom .. import x\nfrom ....y import z\n",
+    "classes that inherit from themselves": "# vllm\nclass A(A): pass\nclass B(B.C): pass\nx = x.y.z\n",
+    "a property of itself": "from vllm.engine import Engine\n\n\nclass E(Engine):\n    @property\n"
+    "    def q(self):\n        return self.q.q\n\n\nclass F(E, E): pass\n",
+    "patterns": "import vllm.engine as e\nmatch e:\n    case e.Engine(): e.Status\n    case {'a': x, **rest}: rest\n"
+    "    case [a, *b]: b\n",
+    "coroutines": "import vllm.engine\n\n\nasync def f():\n    async with vllm.engine as x:\n        await x.y()\n"
+    "    return [await y async for y in vllm.engine]\n",
+    "a very long sum": "import vllm\nx = " + "+".join(["vllm.a"] * 3000) + "\n",
+    "a very long chain": "import vllm\nx = vllm" + ".a" * 1500 + "\n",
+    "annotations that do not parse": "from vllm.config import Config\n\n\nclass Q(Config):\n    x: 'Config.[' = 1\n",
+    "a name that is what it makes": "from vllm.engine import Engine as E\nE = E.build\nE = E(E)\n",
+}
+
+
+@pytest.mark.parametrize("source", ODD.values(), ids=list(ODD))
+def test_odd_sources_stop_nothing(source: str, tmp_path: Path) -> None:
+    package = package_of(tmp_path, odd=source, good="from vllm.helpers import gone\n")
+    found = analyse(open_package(package), tree("newer"), tree("older"))
+    assert "vllm.helpers.gone" in {use.name for use in found.uses}

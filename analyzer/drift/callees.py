@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from analyzer.drift.classes import Classes
+from analyzer.drift.handing import Handing
 from analyzer.drift.kinds import ClassKind, FunctionKind, Kind, SuperKind
 from analyzer.drift.scopes import Scope
 from analyzer.drift.signatures import Signature, Signatures, given_by, misfits
@@ -24,6 +25,7 @@ class Callees:
     def __init__(self, classes: Classes, signatures: Signatures) -> None:
         self.classes, self.signatures = classes, signatures
         self.index, self.kinds = classes.index, classes.evaluation
+        self.handing = Handing(classes, signatures)
 
     def signature(self, node: ast.Call, scope: Scope) -> Signature | str | None:
         """How what is called is called; None where it is none of the tree's matter, or not known at all."""

@@ -58,7 +58,7 @@ class Found:
         for use, inside in self.broken:
             around = next((name for name in inside if name in optional), "")
             if around:
-                reason = f"{use.message}; {around} is reached only where a test of versions allows it"
+                reason = f"{use.message}; {around} is reached only behind a guard"
                 self.guarded.append(ReasonRecord(use.at, use.name, reason))
             else:
                 kept.append(use)

@@ -167,7 +167,10 @@ class Conditions:
         return self._depends(test, scope, 0)
 
     def _depends(self, test: ast.expr, scope: Scope, depth: int) -> bool:
+        settings = _settings(test)
         for node in ast.walk(test):
+            if node in settings:
+                continue
             name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
             if isinstance(node, ast.keyword):
                 name = node.arg or ""
@@ -198,6 +201,17 @@ class Conditions:
             name = _name_of(bound, home)
             return len(home.names.get(name, ())) > 1 and isinstance(bound.value.value, (bool, type(None)))
         return self._depends(bound.value, home, depth + 1)
+
+
+def _settings(test: ast.expr) -> list[ast.AST]:
+    """The ``getattr`` of ``getattr(config, "backend", None) == "name"``, which asks for a value."""
+    return [
+        side.func
+        for node in ast.walk(test)
+        if isinstance(node, ast.Compare) and len(node.comparators) == 1
+        for side, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left))
+        if isinstance(side, ast.Call) and isinstance(other, ast.Constant) and isinstance(other.value, (str, int))
+    ]
 
 
 def _holds(sign: str, left: Any, right: Any) -> bool:

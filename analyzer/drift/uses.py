@@ -299,7 +299,8 @@ class Uses:
         if isinstance(signature, str):
             self._unknown(node, f"{ast.unparse(node.func)}(…)", signature)
             return
-        wrongs = misfits(signature, given_by(node))
+        given = given_by(node)
+        wrongs = misfits(signature, given) or list(self.callees.handing.misfits(signature, given))
         if wrongs and (line := self.callees.fits_elsewhere(node, signature, scope)):
             guard = replace(guard, decided=guard.decided or f"line {line} calls it in the other way")
         for wrong in wrongs:
