@@ -126,7 +126,9 @@ class Ground:
     def _job(self, ran: Ran, models: list[Model], platform: str) -> dict[str, Any]:
         contract = contract_of(ran.tree)
         return {
-            "root": str(ran.tree.root),
+            "roots": [str(ran.tree.root)],
+            "packages": ["vllm"],
+            "entry_points": [],
             "platform": platform,
             "setter": contract.methods[0].name,
             "getter": contract.methods[1].name,
