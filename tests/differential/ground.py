@@ -76,7 +76,7 @@ class Ground:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def root(self, generation: str) -> Path:
-        return self.folder / GENERATIONS[generation][0]
+        return self.folder / generation
 
     # -- one program -------------------------------------------------------------------------------
 
