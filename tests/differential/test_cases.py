@@ -302,6 +302,19 @@ CASES: dict[str, Case] = {
         methods="def {setter}(self, layers):\n    self.decoder.aux_hidden_state_layers = layers\n\n"
         "def {getter}(self):\n    return (2, 4, 5)",
     ),
+    "a method deletes what only the other leaves": Case(
+        "broken",
+        methods="def {setter}(self, layers):\n    self.wanted = layers\n    self.language_model.{setter}(layers)\n\n"
+        "def {getter}(self):\n    del self.wanted\n    return (2, 4, 5)",
+    ),
+    "a getter that asks something unknown, if it can": Case(
+        "unknown",
+        before=MADE,
+        build="self.language_model = Inner(vllm_config=vllm_config)",
+        methods="def {setter}(self, layers):\n    self.language_model.{setter}(layers)\n\ndef {getter}(self):\n"
+        '    if hasattr(self.language_model, "{getter}"):\n        return self.language_model.{getter}()\n'
+        "    return (1, 2, 3)",
+    ),
     "a method deletes what it kept of the layers": Case(
         "broken",
         before="class Inner(BetaPlain, SupportsEagle3):\n    def {getter}(self):\n        return (2, 4, 5)",
