@@ -261,6 +261,14 @@ CASES: dict[str, Case] = {
         methods="def {setter}(self, layers):\n    self.get_language_model().{setter}(layers)\n\n"
         "def {getter}(self):\n    return (2, 4, 5)",
     ),
+    "an heir takes a method away from a wrapper that passes by forwarding": Case(
+        "works",
+        before=FORWARDING,
+        bases="Forwarding, nn.Module",
+        build="self.language_model = AlphaPlain(vllm_config=vllm_config)",
+        after="class Denying(Wrap):\n    {setter} = None",
+        generation="0.16",
+    ),
     "another name given by the __getattr__ of nn.Module": Case(
         "works",
         bases="nn.Module, SupportsMultiModal, SupportsEagle3",
