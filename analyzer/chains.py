@@ -161,8 +161,9 @@ class Follower:
                 methods that the class does not have.
         """
         chain = Chain(root, contract, contract.satisfied_by(self.machine, root))
-        for method in contract.methods:
-            chain.methods.append(self.method(root, method, pretend=pretend))
+        asked = sorted(contract.methods, key=configures)  # the runner asks for the layers before it sets them
+        results = {method.name: self.method(root, method, pretend=pretend) for method in asked}
+        chain.methods = [results[method.name] for method in contract.methods]
         stores = [store for m in chain.methods for store in m.stores]
         if stores:
             read = (s for s in stores if not s.maybe and self.captures(s.instance, s.attribute).ok)
@@ -245,6 +246,8 @@ class Follower:
             result.how = "works"
             if any(_is_none(o) for v, _, _ in outcome.returns for o in options(v)):
                 result.how, result.reason = "unknown", "it returns None on some paths"
+            elif any(_is_doubted(o) for v, _, _ in outcome.returns for o in options(v)):
+                result.how, result.reason = "unknown", "what it gives on some paths could not be followed"
             elif result.possible is not None:
                 result.how, result.reason = "unknown", f"it may raise {result.possible}"
         elif stub is not None:

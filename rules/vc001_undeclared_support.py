@@ -562,17 +562,18 @@ class UndeclaredSupport(Rule):
 
 def _at_fault(audit: Audit, contract: Contract, model: Model) -> ClassInfo:
     """The class that builds the inner model; the model's own where that is declared already and the class denies it, or
-    where the other one is served too, and is built around something else, that has no support."""
+    where the other one is served too, and passes itself or is built around something else, that has no support."""
     owner = audit.owner(model)
     return model.cls if contract.declared_by(model.cls) or _serves_without(audit, owner, contract) else owner
 
 
 def _serves_without(audit: Audit, cls: ClassInfo, contract: Contract) -> bool:
-    """Whether a class is a model itself whose own inner models all lack a contract."""
+    """Whether a class is a model itself that passes the check, or whose own inner models all lack a contract."""
     model = audit.model_set.models.get(cls.key)
     if model is None or not model.serves or not model.inner:
         return False
-    return not any(a.supported for a in audit.status(model, contract).alternatives)
+    status = audit.status(model, contract)
+    return bool(status.satisfied) or not any(a.supported for a in status.alternatives)
 
 
 def _confidence(status: Status) -> Confidence:

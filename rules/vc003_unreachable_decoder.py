@@ -367,7 +367,7 @@ def _unreachable(model: Model, status: Status) -> bool:
         return False
     if not all(_broken(a) for a in status.alternatives):
         return False  # for some of the models that the configuration can choose it works
-    return not model.inner or model.wraps_decoder or any(a.supported for a in status.alternatives)
+    return not model.inner or model.wraps_decoder or any(a.supported is not False for a in status.alternatives)
 
 
 def _broken(alternative: Alternative) -> bool:

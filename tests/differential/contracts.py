@@ -150,7 +150,8 @@ class Interfaces:
     def applied(self, source: str) -> str:
         """A fixture tree's interfaces module with this contract in it."""
         if self.contract:
-            start, end = source.index("@runtime_checkable\nclass SupportsEagle3("), source.index("@overload\n")
+            start = source.index("@runtime_checkable\nclass SupportsEagle3(")
+            end = source.index("@overload\n", start)
             source = source[:start] + self.contract + source[end:]
         old = "    return isinstance(model, SupportsEagle3)\n"
         assert old in source

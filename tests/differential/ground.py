@@ -76,7 +76,7 @@ class Ground:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def root(self, generation: str) -> Path:
-        return self.folder / GENERATIONS[generation][0]
+        return self.folder / generation
 
     # -- one program -------------------------------------------------------------------------------
 
@@ -126,7 +126,9 @@ class Ground:
     def _job(self, ran: Ran, models: list[Model], platform: str) -> dict[str, Any]:
         contract = contract_of(ran.tree)
         return {
-            "root": str(ran.tree.root),
+            "roots": [str(ran.tree.root)],
+            "packages": ["vllm"],
+            "entry_points": [],
             "platform": platform,
             "setter": contract.methods[0].name,
             "getter": contract.methods[1].name,

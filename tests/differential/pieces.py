@@ -370,7 +370,8 @@ self.wanted = layers
 self.{at}.{setter}(self.wanted)
 del self.wanted
 --
-wanted = self.{at}.{getter}()
+self.wanted = self.{at}.{getter}()
+wanted = self.wanted
 del self.wanted
 return wanted
 """

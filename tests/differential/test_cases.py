@@ -261,6 +261,14 @@ CASES: dict[str, Case] = {
         methods="def {setter}(self, layers):\n    self.get_language_model().{setter}(layers)\n\n"
         "def {getter}(self):\n    return (2, 4, 5)",
     ),
+    "an heir takes a method away from a wrapper that passes by forwarding": Case(
+        "works",
+        before=FORWARDING,
+        bases="Forwarding, nn.Module",
+        build="self.language_model = AlphaPlain(vllm_config=vllm_config)",
+        after="class Denying(Wrap):\n    {setter} = None",
+        generation="0.16",
+    ),
     "another name given by the __getattr__ of nn.Module": Case(
         "works",
         bases="nn.Module, SupportsMultiModal, SupportsEagle3",
@@ -301,6 +309,19 @@ CASES: dict[str, Case] = {
         "del self.language_model\nself.language_model = self.decoder",
         methods="def {setter}(self, layers):\n    self.decoder.aux_hidden_state_layers = layers\n\n"
         "def {getter}(self):\n    return (2, 4, 5)",
+    ),
+    "a method deletes what only the other leaves": Case(
+        "broken",
+        methods="def {setter}(self, layers):\n    self.wanted = layers\n    self.language_model.{setter}(layers)\n\n"
+        "def {getter}(self):\n    del self.wanted\n    return (2, 4, 5)",
+    ),
+    "a getter that asks something unknown, if it can": Case(
+        "unknown",
+        before=MADE,
+        build="self.language_model = Inner(vllm_config=vllm_config)",
+        methods="def {setter}(self, layers):\n    self.language_model.{setter}(layers)\n\ndef {getter}(self):\n"
+        '    if hasattr(self.language_model, "{getter}"):\n        return self.language_model.{getter}()\n'
+        "    return (1, 2, 3)",
     ),
     "a method deletes what it kept of the layers": Case(
         "broken",
