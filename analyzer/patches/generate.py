@@ -72,12 +72,9 @@ def make_package(root: Path, version: str, findings: Sequence[Finding], name: st
         name: of the distribution, in the letters that one may have.
     """
     package = Package(name, version)
-    possible: list[tuple[Finding, Statements, str]] = []
-    for finding in findings:
-        try:
-            possible.append((finding, *_translated(root, finding)))
-        except Untranslatable as reason:
-            package.left.append((finding, str(reason)))
+    tried = [(finding, _attempt(root, finding)) for finding in findings]
+    package.left += [(finding, made) for finding, made in tried if isinstance(made, str)]
+    possible = [(finding, *made) for finding, made in tried if not isinstance(made, str)]
     plan = plan_fixes(root, [finding.fix for finding, _, _ in possible])  # what it refuses would not work here either
     refused = {id(fix): reason for fix, reason in plan.refused}
     classes: dict[tuple[str, str], _Class] = {}
@@ -99,6 +96,14 @@ def make_package(root: Path, version: str, findings: Sequence[Finding], name: st
         f"{module}/patches.py": _patches(version, list(classes.values())),
     }
     return package
+
+
+def _attempt(root: Path, finding: Finding) -> tuple[Statements, str] | str:
+    """What a fix does at import time, with the digest of its class; or the reason why it cannot be done there."""
+    try:
+        return _translated(root, finding)
+    except Untranslatable as reason:
+        return str(reason)
 
 
 def _translated(root: Path, finding: Finding) -> tuple[Statements, str]:
