@@ -7,6 +7,7 @@ nothing of the project: it runs where only vLLM is installed.
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import traceback
@@ -62,7 +63,8 @@ def generate(job: dict[str, Any]) -> dict[str, Any]:
     return {
         "vllm": vllm.__file__,
         "tokens": [list(output.outputs[0].token_ids) for output in outputs],
-        "layers": llm.apply_model(auxiliary_layers)[0],
+        # By the module's own name: an engine core in a process of its own cannot find what is called __main__.
+        "layers": llm.apply_model(importlib.import_module(Path(__file__).stem).auxiliary_layers)[0],
         "drafts": int(counts.get("vllm:spec_decode_num_draft_tokens", 0)),
         "accepted": int(counts.get("vllm:spec_decode_num_accepted_tokens", 0)),
     }

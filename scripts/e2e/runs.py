@@ -58,6 +58,8 @@ def run_engine(
     target: str = "target",
     draft_tokens: int = 1,
     single: bool = False,
+    plugin: Path | None = None,
+    processes: bool = False,
 ) -> Outcome:
     """Run the engine once.
 
@@ -69,8 +71,12 @@ def run_engine(
         target: the name of the target in that folder.
         draft_tokens: how many tokens to draft at a time.
         single: whether the prompts come one by one, and not together.
+        plugin: a folder with an installed plugin, which vLLM finds by its entry point.
+        processes: whether the engine's core runs in a process of its own, as it does by default.
     """
-    name = "-".join([target, drafter or ("single" if single else "alone"), overlay.name])
+    parts = [target, drafter or ("single" if single else "alone"), overlay.name]
+    parts += [plugin.name] if plugin is not None else []
+    name = "-".join([*parts, "processes"] if processes else parts)
     job, result = folder / f"{name}.job.json", folder / f"{name}.result.json"
     result.unlink(missing_ok=True)
     wanted: dict[str, Any] = {
@@ -85,7 +91,10 @@ def run_engine(
     command = [str(python), str(Path(__file__).with_name("engine_run.py")), str(job), str(result)]
     with (folder / f"{name}.log").open("w") as log:
         # What vLLM notes of model classes is kept by the copy that it read, and not in the user's own cache.
-        settings = {"PYTHONPATH": str(overlay), "VLLM_CACHE_ROOT": str(overlay / "cache")}
+        paths = [overlay] if plugin is None else [plugin, overlay]
+        settings = {"PYTHONPATH": os.pathsep.join(map(str, paths)), "VLLM_CACHE_ROOT": str(overlay / "cache")}
+        if processes:  # a function is sent there to look at the model
+            settings |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "1", "VLLM_ALLOW_INSECURE_SERIALIZATION": "1"}
         ended = contained(command, settings=settings, output=log)
     if not result.is_file():
         return Outcome(error="NoResult", message=ended)
