@@ -27,7 +27,7 @@ help:
 	@echo "make check                lint and test: what CI runs"
 	@echo "make bench                how long it takes, as ratios (needs hyperfine)"
 	@echo "make corpus               write docs/corpus.md: upstream's changes, release by release, and what explains them"
-	@echo "make e2e                  whole engines on the CPU, before and after the fix (needs 15 GB and PyPI; writes docs/e2e.md and docs/teach.md)"
+	@echo "make e2e                  whole engines on the CPU, before and after the fix (needs 15 GB and PyPI; writes docs/e2e.md, teach.md, plugin.md)"
 
 $(BIN)/.ready: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -84,6 +84,7 @@ corpus: setup
 e2e: setup
 	$(BIN)/python -m scripts.e2e --write docs/e2e.md
 	$(BIN)/python -m scripts.e2e.teach --write docs/teach.md
+	$(BIN)/python -m scripts.e2e.plugin --write docs/plugin.md
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .robustness build dist *.egg-info
