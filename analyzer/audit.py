@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from analyzer import members
+from analyzer import construct, members
 from analyzer.checkout import Checkout
 from analyzer.contracts import Contract
-from analyzer.facts import FunctionFacts
+from analyzer.facts import AttributeFacts, FunctionFacts
 from analyzer.findings import Diagnostic, Finding, Fix, GateUse, Position
 from analyzer.gates import Consumers, Gate
 from analyzer.index import ClassInfo, Index, Target
@@ -17,6 +17,7 @@ from analyzer.inner import Inner
 from analyzer.models import Model, ModelSet, Status, is_delegated
 from analyzer.registry import CALL, Registry
 from analyzer.usage import Usage
+from analyzer.values import Const
 
 
 @dataclass
@@ -95,6 +96,20 @@ class Audit:
     @staticmethod
     def _as_uses(gates: Iterable[Gate]) -> tuple[GateUse, ...]:
         return tuple(sorted({GateUse(g.path, g.line, g.subject) for g in gates}))
+
+    def denied(self, cls: ClassInfo, contract: Contract) -> str:
+        """The member of a contract that a class says it does not have (``supports_lora = False``); empty if none."""
+        instance = self.model_set.probe(cls)
+        construct.prepare(self.model_set.machine, instance)
+        for name in contract.members:
+            said = instance.attrs.get(name)
+            member = members.class_member(cls, name)
+            if isinstance(said, Const) and not said.value:
+                return name
+            if said is None and member is not None and isinstance(member[1], AttributeFacts):
+                if member[0] is not contract.cls and member[1].value in (("const", False), ("const", None)):
+                    return name
+        return ""
 
     def runner_error(self, contract: Contract) -> str:
         """The error that users see where the check fails."""

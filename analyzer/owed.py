@@ -54,7 +54,7 @@ def owed(audit: Audit, contract: Contract) -> list[Owed]:
 
 def _owed(audit: Audit, model: Model, contract: Contract) -> Owed | None:
     status = audit.status(model, contract)
-    if status.satisfied is not False or status.declared or denies(audit, model.cls, contract):
+    if status.satisfied is not False or status.declared or audit.denied(model.cls, contract):
         return None
     answers = [(inner, passes(audit, inner, contract)) for inner in model.inner]
     able = [(inner, answer) for inner, answer in answers if answer is not False]
@@ -72,21 +72,6 @@ def passes(audit: Audit, inner: Inner, contract: Contract) -> bool | None:
         return False
     answer = contract.satisfied_by(audit.model_set.machine, audit.model_set.probe(inner.cls))
     return None if answer is None and contract.declared_by(inner.cls) else answer is True
-
-
-def denies(audit: Audit, cls: ClassInfo, contract: Contract) -> str:
-    """The member of a contract that a class says it does not have (``supports_lora = False``); empty if none."""
-    instance = audit.model_set.probe(cls)
-    construct.prepare(audit.model_set.machine, instance)
-    for name in contract.members:
-        said = instance.attrs.get(name)
-        member = members.class_member(cls, name)
-        if isinstance(said, Const) and not said.value:
-            return name
-        if said is None and member is not None and isinstance(member[1], AttributeFacts):
-            if member[0] is not contract.cls and member[1].value in (("const", False), ("const", None)):
-                return name
-    return ""
 
 
 def lacks(audit: Audit, cls: ClassInfo, name: str) -> bool | None:

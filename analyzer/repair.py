@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from analyzer import construct, members
+from analyzer import members
 from analyzer.audit import Audit
 from analyzer.chains import Chain, Handing, configures
 from analyzer.contracts import Contract
@@ -18,7 +18,7 @@ from analyzer.findings import AddBase, AddImport, AddMethods, Edit, Fix, Replace
 from analyzer.index import ClassInfo, Target, linear
 from analyzer.models import Alternative, Model, Status
 from analyzer.mro import NoLinearisation, linearise
-from analyzer.values import Const, Instance
+from analyzer.values import Instance
 
 
 def declare(audit: Audit, owner: ClassInfo, models: list[Model], status: Status) -> Fix:
@@ -196,18 +196,8 @@ def _assigned(contract: Contract, owner: ClassInfo) -> str:
 
 def _denied(audit: Audit, contract: Contract, owner: ClassInfo) -> str:
     """Why the base would be no repair: the class denies a flag that the checker reads; empty if it does not."""
-    instance = audit.model_set.instance(owner)
-    construct.prepare(audit.model_set.machine, instance)
-    for name in contract.members if contract.check == "flag" else ():
-        member = members.class_member(owner, name)
-        said = instance.attrs.get(name)
-        if member is not None and isinstance(member[1], AttributeFacts) and member[0] is not contract.cls:
-            denied = member[1].value in (("const", False), ("const", None))
-        else:
-            denied = False
-        if (isinstance(said, Const) and not said.value) or (said is None and denied):
-            return f"{owner.name} denies {name}: whether that is meant is for its author"
-    return ""
+    name = audit.denied(owner, contract) if contract.check == "flag" else ""
+    return f"{owner.name} denies {name}: whether that is meant is for its author" if name else ""
 
 
 def _disturbed(audit: Audit, owner: ClassInfo, models: list[Model], contract: Contract, attribute: str) -> str:

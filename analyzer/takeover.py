@@ -13,7 +13,7 @@ from analyzer.index import ClassInfo
 from analyzer.inner import Inner
 from analyzer.lower import walk
 from analyzer.models import Model
-from analyzer.owed import Owed, denies, lacks, untaken
+from analyzer.owed import Owed, lacks, untaken
 
 
 def take_over(audit: Audit, owner: ClassInfo, owing: Sequence[Owed]) -> Fix:
@@ -28,7 +28,7 @@ def take_over(audit: Audit, owner: ClassInfo, owing: Sequence[Owed]) -> Fix:
     contract, inner = first.contract, first.inner
     if contract.handling.advice:
         return Fix("none", contract.handling.advice)
-    if denied := denies(audit, owner, contract):
+    if denied := audit.denied(owner, contract):
         return Fix("none", f"{owner.name} denies {denied}: whether that is meant is for its author")
     position = repair.base_position(audit, owner, contract.cls)
     if position is None:

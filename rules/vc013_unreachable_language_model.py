@@ -192,13 +192,13 @@ class UnreachableLanguageModel(Rule):
                     result = audit.model_set.follower.method(instance, method, pretend=False)
                     if result.how == "fails" and result.from_contract:
                         failing[model] = result
-            for _, models in audit.by_owner(list(failing), lambda model: model.cls):
-                yield self._report(audit, contract, models, failing[models[0]])
+            for model, found in failing.items():
+                yield self._report(audit, contract, model, found)
 
-    def _report(self, audit: Audit, contract: Contract, models: list[Model], result: MethodResult) -> Finding:
-        cls, failure, method = models[0].cls, result.failure, result.method
+    def _report(self, audit: Audit, contract: Contract, model: Model, result: MethodResult) -> Finding:
+        cls, failure, method = model.cls, result.failure, result.method
         assert failure is not None
-        asking = [m for m in contract.methods if _asks(audit, models[0], contract, m, method)]
+        asking = [m for m in contract.methods if _asks(audit, model, contract, m, method)]
         also = f", and its default {asking[0].name} asks it" if asking else ""
         gates = audit.callers(contract, method.name)
         severity: Severity = "error" if asking else "warning"
@@ -209,7 +209,7 @@ class UnreachableLanguageModel(Rule):
             audit.position(cls),
             f"{cls.name} passes {contract.checker}, but {method.name} finds no language model in it: "
             f"{failure.kind}{also}",
-            architectures=audit.architectures(models),
+            architectures=audit.architectures([model]),
             severity=severity,
             fix=Fix("none", "which part of it is the language model is for its author to say"),
             chain=(

@@ -11,7 +11,7 @@ from analyzer.contracts import Contract
 from analyzer.findings import Finding, Fix, Link
 from analyzer.index import ClassInfo
 from analyzer.models import Model
-from analyzer.owed import denies, missing_members, untaken
+from analyzer.owed import missing_members, untaken
 from rules._rule import Case, Rule
 
 
@@ -146,7 +146,7 @@ class DeniedClaim(Rule):
 
 
 def _is_denied(audit: Audit, model: Model, contract: Contract) -> bool:
-    return audit.status(model, contract).satisfied is False and not denies(audit, model.cls, contract)
+    return audit.status(model, contract).satisfied is False and not audit.denied(model.cls, contract)
 
 
 def _claimant(audit: Audit, contract: Contract, model: Model) -> ClassInfo:
