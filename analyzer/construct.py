@@ -26,12 +26,22 @@ if TYPE_CHECKING:
 
 
 def instantiate(machine: Machine, cls: ClassInfo, arguments: Arguments, site: Site | None) -> Value:
-    """A new object of a class; what its own ``__new__`` dispatches to where it has one."""
+    """A new object of a class; what its own ``__new__`` dispatches to where it has one.
+
+    Raises:
+        Raised: its ``__new__`` ends with an error.
+    """
     key = (cls, *arguments.key)
     template = machine.templates.get(key)
     if template is None:
         machine.templates[key] = Opaque(cls.name, f"{cls.name} builds itself")
-        template = machine.templates[key] = _construct(machine, cls, arguments, site)
+        try:
+            template = _construct(machine, cls, arguments, site)
+        except Raised as raised:
+            template = raised
+        machine.templates[key] = template
+    if isinstance(template, Raised):
+        raise template
     made: list[Value] = []
     for option in options(template):
         if isinstance(option, Instance):
@@ -39,6 +49,29 @@ def instantiate(machine: Machine, cls: ClassInfo, arguments: Arguments, site: Si
         else:
             made.append(option)
     return one_of(made)
+
+
+def stand_in(machine: Machine, cls: ClassInfo) -> Instance:
+    """An object of exactly this class, whatever its ``__new__`` would make, built from outside."""
+    instance = Instance(cls, None, Arguments())
+    try:
+        made = instantiate(machine, cls, Arguments(), None)
+    except Raised as raised:
+        instance.ready = True
+        instance.missing_reason = f"its __new__ stops at {raised.path}:{raised.line} ({raised.kind})"
+    else:
+        if isinstance(made, Instance) and made.cls is cls:
+            return made
+    return instance
+
+
+def dispatched(machine: Machine, cls: ClassInfo) -> tuple[ClassInfo, ...]:
+    """The classes that a class's own ``__new__`` makes instead of itself."""
+    try:
+        made = options(instantiate(machine, cls, Arguments(), None))
+    except Raised:
+        return ()
+    return tuple(option.cls for option in made if isinstance(option, Instance) and option.cls is not cls)
 
 
 def _construct(machine: Machine, cls: ClassInfo, arguments: Arguments, site: Site | None) -> Value:

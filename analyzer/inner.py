@@ -101,9 +101,7 @@ def find_inner(machine: Machine, cls: ClassInfo) -> tuple[Inner, ...]:
         machine: the interpreter.
         cls: the class to look at.
     """
-    root = construct.instantiate(machine, cls, Arguments(), None)
-    if not isinstance(root, Instance) or root.cls is not cls:
-        root = Instance(cls, None, Arguments())
+    root = construct.stand_in(machine, cls)
     found = _candidates(machine, root, (), 0)
     if not found:
         found = _announced(machine, root) or _asked_for_logits(root)
@@ -189,7 +187,8 @@ def _announced(machine: Machine, root: Instance) -> dict[str, Value]:
     named = [o for o in options(given) if isinstance(o, (Instance, ChosenModel)) and o is not root]
     trails = {o.trail for o in named if isinstance(o, Instance)}
     if len(trails) == 1 and (trail := trails.pop()):
-        return {".".join(trail): _only(list(named))}
+        unknown = [o for o in options(given) if o not in named and _is_unknown(o)]
+        return {".".join(trail): _only([*named, *unknown])}
     return {}
 
 

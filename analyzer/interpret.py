@@ -56,7 +56,7 @@ class Machine:
         self.checkpoint = checkpoint
         self.index = index
         self.registry = registry
-        self.templates: dict[tuple[object, ...], Value] = {}
+        self.templates: dict[tuple[object, ...], Value | Raised] = {}
         self.globals: dict[tuple[str, str], Value] = {}
         self.names: dict[tuple[str, str], Value] = {}
         self.markers: dict[int, tuple[list[tuple[str, Expr | None]], list[Expr]]] = {}

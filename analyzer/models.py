@@ -13,7 +13,7 @@ from analyzer.inner import Inner, find_inner, generates, value_at, with_inner
 from analyzer.interpret import Machine
 from analyzer.records import Role, Verdict
 from analyzer.registry import Entry, Registry
-from analyzer.values import Arguments, ClassValue, Instance, Value, options
+from analyzer.values import ClassValue, Instance, Value, options
 
 # A file of the model folders that holds none of these cannot define a wrapper that is not registered.
 WRAPPER_MARKS = (
@@ -153,7 +153,7 @@ class ModelSet:
         for key, entries in registered.items():
             cls = self.index.class_by_key(key)
             assert cls is not None
-            becomes = self._dispatched(cls)
+            becomes = construct.dispatched(self.machine, cls)
             self._add(cls, tuple(entries), becomes)
             for made in becomes:
                 known = self.models.get(made.key)
@@ -165,11 +165,6 @@ class ModelSet:
                     inner = find_inner(self.machine, cls)
                     if inner:
                         self.models[cls.key] = Model(cls, (), "wrapper", inner)
-
-    def _dispatched(self, cls: ClassInfo) -> tuple[ClassInfo, ...]:
-        """The classes that a class's own ``__new__`` makes instead of itself."""
-        made = construct.instantiate(self.machine, cls, Arguments(), None)
-        return tuple(o.cls for o in options(made) if isinstance(o, Instance) and o.cls is not cls)
 
     def _add(self, cls: ClassInfo, entries: tuple[Entry, ...], becomes: tuple[ClassInfo, ...] = ()) -> None:
         if becomes:
@@ -247,10 +242,7 @@ class ModelSet:
 
     def instance(self, cls: ClassInfo) -> Instance:
         """A new object of exactly this class (whatever its ``__new__`` would make)."""
-        made = construct.instantiate(self.machine, cls, Arguments(), None)
-        if isinstance(made, Instance) and made.cls is cls:
-            return made
-        return Instance(cls, None, Arguments())
+        return construct.stand_in(self.machine, cls)
 
     def _status(self, model: Model, contract: Contract) -> Status:
         alternatives = self._alternatives(model, contract)

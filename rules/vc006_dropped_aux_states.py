@@ -240,6 +240,16 @@ def _drops(status: Status) -> bool:
 
 
 def _whose_forward(audit: Audit, contract: Contract, model: Model) -> ClassInfo:
-    """The class that defines the forward at fault."""
+    """The class at fault: the one that defines the forward, or the first heir with which every model drops them.
+
+    A forward that is right where it stands can drop the states through a method that an heir overrides.
+    """
     handing = _reaching(audit.status(model, contract))[0].outer.handing
-    return handing.owner if handing is not None and handing.owner is not None else model.cls
+    owner = handing.owner if handing is not None and handing.owner is not None else model.cls
+    heirs = (cls for cls in reversed(model.cls.own_mro) if cls.derives_from(owner))
+    return next((cls for cls in heirs if _always_drops(audit, contract, cls)), owner)
+
+
+def _always_drops(audit: Audit, contract: Contract, cls: ClassInfo) -> bool:
+    statuses = [audit.status(model, contract) for model in audit.deriving(cls)]
+    return all(not status.satisfied or _drops(status) for status in statuses)

@@ -436,6 +436,19 @@ def test_a_model_that_goes_in_circles_gets_no_finding_and_stops_nothing(contents
     assert not told(report)
 
 
+NEVER = "def __new__(cls, **kwargs):\n        raise NotImplementedError('use an heir')\n"
+
+
+def test_a_class_whose_new_raises_is_unknown_and_stops_nothing(odd: Odd) -> None:
+    report = odd.write(wrapper(methods=f"    {NEVER}"))
+    assert (status_of(report).satisfied, status_of(report).verdict) == (None, "unknown")
+    assert "its __new__ stops at" in status_of(report).reason
+    before = f"from .alpha import AlphaForCausalLM\n\n\nclass Never(AlphaForCausalLM):\n    {NEVER}"
+    report = odd.write(wrapper("self.language_model = Never(vllm_config=vllm_config)", before=before))
+    assert status_of(report).verdict == "unknown"
+    assert not told(report)
+
+
 @pytest.mark.parametrize("name", ["language_model", "get_language_model"])
 def test_a_method_of_the_contract_that_never_ends_is_unknown(name: str, odd: Odd) -> None:
     decorator = "    @property\n" if name == "language_model" else ""

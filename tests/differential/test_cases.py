@@ -369,6 +369,21 @@ CASES: dict[str, Case] = {
         'if config.text_config.model_type == "alpha":\n    del self.language_model\n'
         "    self.language_model = DeltaPlain(vllm_config=vllm_config)",
     ),
+    "get_language_model gives one of a class with a base by platform, or one that is made": Case(
+        "unknown",
+        before=ROCM.replace("Base", "First_base").replace("Inner", "First") + "\n\n\n" + MADE,
+        build="self.decoder = First(vllm_config=vllm_config)\n"
+        'if config.text_config.model_type == "beta":\n    self.decoder = Inner(vllm_config=vllm_config)',
+        methods="@property\ndef language_model(self):\n    return self.decoder\n\n"
+        "def get_language_model(self):\n    return self.language_model\n" + DELEGATION,
+    ),
+    "an heir that takes the states away in a helper of a forward that hands them on": Case(
+        "works",
+        methods=DELEGATION + "\ndef _finish(self, out):\n    return out\n",
+        end="return self._finish(out)",
+        after="class Heir(Wrap):\n    def _finish(self, out):\n"
+        "        return out[0] if isinstance(out, tuple) else out",
+    ),
     "what hid a method is deleted": Case("works", build=Case.build + "\nself.{setter} = print\ndel self.{setter}"),
     "a method deletes what is not there": Case(
         "broken",
