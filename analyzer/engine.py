@@ -24,13 +24,16 @@ from analyzer.records import Report
 from analyzer.registrations import METHOD, Registrations, add_registrations, read_registrations
 from analyzer.registry import Registry, read_registry
 from analyzer.scan import files_with
-from analyzer.survey import survey
+from analyzer.survey import survey, survey_models
 from analyzer.timings import Stage, unmeasured
 
 # The interpreter follows nested calls: deeper than Python's default allows, far below what a stack can hold.
 RECURSION = 5_000
 LARGE = 500
 """Python files of a package above which a second process takes less time than it costs."""
+
+MANY = 100
+"""Models above which it does so for their records."""
 
 
 class Checks(Protocol):
@@ -209,10 +212,14 @@ def judge(
         read: a checkout.
         rules, contracts, stage, on_request: as for :func:`audit`.
     """
-    with stage("rules"):
-        applied = [rule for rule in rules if getattr(rule, "default", True) or getattr(rule, "code", "") in on_request]
-        found = [f for rule in applied for f in rule.check(read) if not contracts or f.contract in contracts]
-        findings = read.judged_findings(found)
-    read.diagnostics = sorted({*read.diagnostics, *read.index.diagnostics})  # bodies are read when they are asked for
-    with stage("survey of the models"):
-        return survey(read, findings)
+    large = len(read.model_set.models) > MANY
+    with beside(partial(survey_models, read), pays=large) as surveyed_beside:
+        with stage("rules"):
+            applied = [r for r in rules if getattr(r, "default", True) or getattr(r, "code", "") in on_request]
+            found = [f for rule in applied for f in rule.check(read) if not contracts or f.contract in contracts]
+            findings = read.judged_findings(found)
+        with stage("survey of the models"):
+            surveyed = surveyed_beside()
+            read.index.note(surveyed.read, surveyed.diagnostics)
+            read.diagnostics = sorted({*read.diagnostics, *read.index.diagnostics})  # bodies are read when asked for
+            return survey(read, findings, surveyed.models)

@@ -132,6 +132,7 @@ class Index:
         self.checkout = checkout
         self.diagnostics: list[Diagnostic] = []
         self._modules: dict[str, ModuleFacts | None] = {}
+        self._read_beside: dict[str, bool] = {}
         self._classes: dict[tuple[str, int], ClassInfo] = {}
         self._by_key: dict[str, ClassInfo] = {}
         self._building: list[tuple[str, int]] = []
@@ -145,14 +146,30 @@ class Index:
         return [m for m in self._modules.values() if m is not None]
 
     @property
+    def read(self) -> dict[str, bool]:
+        """Every module that was looked for, and whether it could be read."""
+        return {**self._read_beside, **{name: facts is not None for name, facts in self._modules.items()}}
+
+    def note(self, read: dict[str, bool], diagnostics: list[Diagnostic]) -> None:
+        """Take note of what a copy of this index read in another process.
+
+        Args:
+            read: of the copy.
+            diagnostics: its diagnostics.
+        """
+        self._read_beside.update(read)
+        self.diagnostics += [problem for problem in diagnostics if problem not in self.diagnostics]
+
+    @property
     def paths_read(self) -> set[str]:
         """The files of all modules that were looked for, those that could not be read too."""
-        found = (self.checkout.find_module(name) for name in self._modules)
+        found = (self.checkout.find_module(name) for name in self.read)
         return {self.checkout.rel(path) for path in found if path is not None}
 
     @property
     def files_parsed(self) -> int:
-        return len(self.modules)
+        """How many modules could be read."""
+        return sum(self.read.values())
 
     def in_model_roots(self, module: str) -> bool:
         """Whether a module, its name with a dot behind it, is one of the model folders'.

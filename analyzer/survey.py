@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from analyzer import evidence
 from analyzer.audit import Audit
@@ -10,7 +11,7 @@ from analyzer.comments import MARKS
 from analyzer.consumers import consumer_links
 from analyzer.contracts import Contract
 from analyzer.dispatch import NameGate
-from analyzer.findings import Finding, Link, Position
+from analyzer.findings import Diagnostic, Finding, Link, Position
 from analyzer.index import ClassInfo
 from analyzer.inner import Inner
 from analyzer.members import is_protocol
@@ -34,22 +35,47 @@ from analyzer.registrations import METHOD
 from analyzer.suppress import checkout_comments
 
 
-def survey(audit: Audit, findings: Sequence[Finding]) -> Report:
+@dataclass(frozen=True)
+class Surveyed:
+    """The records of all models, and what was read for them; in plain data, for another process can have made it.
+
+    Args:
+        models: in the audit's order.
+        read, diagnostics: of the index.
+    """
+
+    models: list[ModelRecord]
+    read: dict[str, bool]
+    diagnostics: list[Diagnostic]
+
+
+def survey_models(audit: Audit) -> Surveyed:
+    """The records of an audit's models; needs nothing of its findings.
+
+    Args:
+        audit: what was read.
+    """
+    owing = {(one.model.cls, name): one for name, c in audit.contracts.items() for one in owed(audit, c)}
+    models = [model_record(audit, model, owing) for model in audit.judged]
+    return Surveyed(models, audit.index.read, audit.index.diagnostics)
+
+
+def survey(audit: Audit, findings: Sequence[Finding], models: list[ModelRecord]) -> Report:
     """The records of an audit.
 
     Args:
         audit: what was read.
         findings: of the rules, in any order.
+        models: of :func:`survey_models`.
     """
     checkout = audit.checkout
     comments, commented = checkout_comments(checkout, findings)
-    owing = {(one.model.cls, name): one for name, c in audit.contracts.items() for one in owed(audit, c)}
     return Report(
         checkout=checkout.record(),
         files_seen=sum(len(checkout.python_files(root)) for root in checkout.judged_roots),
         files_parsed=audit.index.files_parsed,
         contracts=[_contract(audit, contract) for contract in audit.contracts.values()],
-        models=[model_record(audit, model, owing) for model in audit.judged],
+        models=models,
         findings=sorted(findings, key=lambda f: f.sort_key),
         allow_lists=[
             AllowListRecord(a.contract, Position(a.path, a.line), a.items, a.subject, a.error)
