@@ -217,6 +217,7 @@ class _Extractor:
             decorators=tuple(_decorator(d) for d in node.decorator_list),
             contents=contents,
             is_async=is_async,
+            text=cut.text if cut is not None else "",
         )
 
     def _end_line(self, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> int:

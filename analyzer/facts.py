@@ -32,7 +32,10 @@ class Parameter:
 
 @dataclass(slots=True)
 class FunctionFacts:
-    """A function or method; ``contents`` are its stub and body, or what reads them when they are first asked for."""
+    """A function or method; ``contents`` are its stub and body, or what reads them when they are first asked for.
+
+    ``text`` is the source of a body that was cut out; empty where the body was read with its file.
+    """
 
     name: str
     line: int
@@ -43,6 +46,7 @@ class FunctionFacts:
     decorators: tuple[str, ...]
     contents: Contents | Callable[[], Contents] = field(repr=False)
     is_async: bool = False
+    text: str = field(default="", repr=False)
 
     @property
     def body(self) -> Block | None:
