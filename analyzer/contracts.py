@@ -74,7 +74,7 @@ class Contract:
 
 
 def read_contracts(index: Index, checkout: Checkout) -> dict[str, Contract]:
-    """Every public Protocol of the checkout's interfaces module, and each plain class that has an entry, in source order.
+    """Every public Protocol of the checkout's interfaces module, by name, in source order.
 
     Args:
         index: the checkout's names.
@@ -85,8 +85,7 @@ def read_contracts(index: Index, checkout: Checkout) -> dict[str, Contract]:
         return {}
     contracts: dict[str, Contract] = {}
     for cls in index.classes(facts):
-        handling = checkout.handling(cls.name)
-        if not cls.name.startswith("_") and (members.is_protocol(cls) or handling is not NOTHING):
+        if members.is_protocol(cls) and not cls.name.startswith("_"):
             methods = tuple(_methods(cls))
             contracts[cls.name] = Contract(
                 cls.name,
@@ -94,7 +93,7 @@ def read_contracts(index: Index, checkout: Checkout) -> dict[str, Contract]:
                 members.protocol_members(cls),
                 methods,
                 home=facts,
-                handling=handling,
+                handling=checkout.handling(cls.name),
             )
     for function in facts.functions.values():
         _attach(function, facts, contracts)

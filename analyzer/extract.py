@@ -13,7 +13,17 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from analyzer import lower
-from analyzer.facts import AttributeFacts, Binding, ClassFacts, Contents, FunctionFacts, ModuleFacts, Parameter, Stub
+from analyzer.facts import (
+    AttributeFacts,
+    Binding,
+    ClassFacts,
+    Contents,
+    FunctionFacts,
+    Header,
+    ModuleFacts,
+    Parameter,
+    Stub,
+)
 from analyzer.findings import Diagnostic
 from analyzer.outline import Body
 from analyzer.source import parse_body
@@ -212,12 +222,10 @@ class _Extractor:
             line=node.lineno,
             column=node.col_offset + 1,
             end_line=self._end_line(node),
-            parameters=_parameters(node.args),
-            returns=lower.lower(node.returns),
+            header=partial(_header, node.args, node.returns, self.facts.path, node.lineno, self.problems),
             decorators=tuple(_decorator(d) for d in node.decorator_list),
             contents=contents,
             is_async=is_async,
-            text=cut.text if cut is not None else "",
         )
 
     def _end_line(self, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -225,6 +233,16 @@ class _Extractor:
         end = node.end_lineno or node.lineno
         last = bisect_right(self.cut, end) - 1
         return max(end, self.bodies[self.cut[last]].end_line) if last >= 0 and self.cut[last] >= node.lineno else end
+
+
+def _header(
+    arguments: ast.arguments, returns: ast.expr | None, path: str, line: int, problems: list[Diagnostic]
+) -> Header:
+    try:
+        return _parameters(arguments), lower.lower(returns)
+    except RecursionError:
+        problems.append(Diagnostic(path, line, "nested too deeply to be read"))
+    return (), None
 
 
 def _contents(body: list[ast.stmt], package: str) -> Contents:

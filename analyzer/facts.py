@@ -30,23 +30,40 @@ class Parameter:
         return self.default is None and self.kind not in ("var_positional", "var_keyword")
 
 
+Header: TypeAlias = tuple[tuple[Parameter, ...], Expr | None]
+
+
 @dataclass(slots=True)
 class FunctionFacts:
-    """A function or method; ``contents`` are its stub and body, or what reads them when they are first asked for.
+    """A function or method.
 
-    ``text`` is the source of a body that was cut out; empty where the body was read with its file.
+    ``header`` are its parameters and what it returns, ``contents`` its stub and body; or what reads them when they are
+    first asked for, which of most functions nobody does.
     """
 
     name: str
     line: int
     column: int
     end_line: int
-    parameters: tuple[Parameter, ...]
-    returns: Expr | None
+    header: Header | Callable[[], Header] = field(repr=False)
     decorators: tuple[str, ...]
     contents: Contents | Callable[[], Contents] = field(repr=False)
     is_async: bool = False
-    text: str = field(default="", repr=False)
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """In the order of the source."""
+        return self._read_header()[0]
+
+    @property
+    def returns(self) -> Expr | None:
+        """The annotation of its result."""
+        return self._read_header()[1]
+
+    def _read_header(self) -> Header:
+        if callable(self.header):
+            self.header = self.header()
+        return self.header
 
     @property
     def body(self) -> Block | None:

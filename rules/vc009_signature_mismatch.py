@@ -280,7 +280,7 @@ def _fix(contract: FunctionFacts, owner: ClassInfo, facts: FunctionFacts, proble
         owner.path,
         owner.facts.qualname,
         facts.name,
-        replace(facts, parameters=tuple(merged)).parameter_sources,
+        replace(facts, header=(tuple(merged), facts.returns)).parameter_sources,
         render(contract.returns if problem == ANNOTATIONS else facts.returns),
     )
     if problem == ANNOTATIONS:

@@ -286,8 +286,7 @@ def _facts_of(function: ast.FunctionDef | ast.AsyncFunctionDef, facts: ModuleFac
         line=function.lineno,
         column=function.col_offset + 1,
         end_line=function.lineno,  # whatever its length: what a consumer does is all in it
-        parameters=(*parameters, Parameter(ROOT, "keyword_only")),
-        returns=None,
+        header=((*parameters, Parameter(ROOT, "keyword_only")), None),
         decorators=(),
         contents=("", body),
     )
