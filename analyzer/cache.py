@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -22,22 +22,22 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import analyzer
+from analyzer.scan import any_of
+from analyzer.store import Store
 
 if TYPE_CHECKING:
     from analyzer.checkout import Checkout
+    from analyzer.essence import Moves, PartlyRead
+    from analyzer.records import SearchRecord
 
 FORMAT = 1
-LARGEST = 256_000_000
-"""Bytes that all results together may take; the ones not used for longest go first."""
-
 GRAIN = 2_000_000_000
 """Nanoseconds within which two changes of a file can look like one (FAT keeps two seconds)."""
 
-_MAGIC = b"vllm-contracts result "
-_FOLDER = "results"
+_CODING = re.compile(rb"coding[:=]")
 
 Status = tuple[int, int, int]
 """Size, time of change of the contents, and of the inode, both in nanoseconds."""
@@ -57,58 +57,25 @@ class State:
     statuses: dict[str, Status] = field(repr=False, compare=False)
 
 
-class Store:
-    """Files of the cache: each in place whole, or not at all.
+class Equal(NamedTuple):
+    """An earlier state that gives the same results, but for where some lines stand.
 
     Args:
-        folder: of the cache; made when something is stored.
-        warn: told once, in one line, if results cannot be kept.
+        state: it.
+        moves: by file, of those that were looked into and are not the same.
     """
 
-    def __init__(self, folder: Path, warn: Callable[[str], None]) -> None:
-        self.results = folder / _FOLDER
-        self._warn, self._warned = warn, False
+    state: State
+    moves: dict[str, Moves]
 
-    @staticmethod
-    def read(path: Path) -> bytes | None:
-        """The contents of a file; None where it cannot be read."""
-        try:
-            return path.read_bytes()
-        except OSError:
-            return None
+    @property
+    def lines_moved(self) -> bool:
+        """Whether any line stands elsewhere."""
+        return any(moves.any for moves in self.moves.values())
 
-    def write(self, path: Path, data: bytes) -> None:
-        """Put a file in place; two runs that do so at once leave what one of them wrote."""
-        import tempfile
 
-        temporary = ""
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(prefix=".", dir=path.parent)
-            with open(descriptor, "wb") as stream:
-                stream.write(data)
-            os.replace(temporary, path)
-        except OSError as error:
-            with suppress(OSError):
-                if temporary:
-                    os.unlink(temporary)
-            if not self._warned:
-                self._warned = True
-                self._warn(f"results cannot be kept in {path.parent}: {error.strerror or error}")
-
-    def load(self, path: Path) -> bytes | None:
-        """A result; None where there is none, or it is damaged."""
-        head, _, body = (self.read(path) or b"").partition(b"\n")
-        if head != _MAGIC + _checksum(body):
-            return None
-        with suppress(OSError):
-            os.utime(path)  # used now: the last to go
-        return body
-
-    def keep(self, path: Path, body: bytes) -> None:
-        """Keep a result, and let the oldest go."""
-        self.write(path, _MAGIC + _checksum(body) + b"\n" + body)
-        evict(self.results)
+class _ConcernsError(Exception):
+    """An edit concerns what was looked at."""
 
 
 class ToolCache:
@@ -229,35 +196,86 @@ class Cache:
 
     # -- edits that concern nothing ------------------------------------------------------------
 
-    def found(self, state: State, words: Iterable[str], read: Iterable[str]) -> None:
-        """Note what results on a state rest on; see :class:`analyzer.records.SearchRecord`."""
+    def found(self, state: State, searched: SearchRecord, partly: PartlyRead) -> None:
+        """Note what results on a state rest on.
+
+        Args:
+            state: of :meth:`state`.
+            searched, partly: where the run looked that made them.
+        """
+        from analyzer.essence import essence
+
+        marks, inside = _pattern(searched.marks), [partly.words, partly.more]
+        essences: dict[str, object] = {}
+        for rel, (cuts, asked, more) in partly.bodies.items():
+            text = self._text(rel)
+            made = essence(text, cuts, asked, partly.longest, _pattern(inside[more])) if text is not None else None
+            if made is not None and text is not None:
+                essences[rel] = [asked, more, made.digest, made.runs, bool(marks.search(text.encode()))]
         if self.unchanged(state):
-            record = {"key": self._key, "digest": state.digest, "files": state.files}
-            record |= {"words": list(words), "read": list(read)}
+            record: dict[str, object] = {
+                "key": self._key,
+                "digest": state.digest,
+                "files": state.files,
+                "essences": essences,
+            }
+            record |= {"words": searched.words, "marks": searched.marks, "read": searched.read}
+            record["inside"], record["longest"] = inside, partly.longest
             self._store.write(self._own / "searched.json", json.dumps(record, separators=(",", ":")).encode())
 
-    def equal(self, state: State) -> State:
-        """The state whose results hold for this one too: an earlier one that differs in nothing that was looked at.
+    def equal(self, state: State) -> Equal | None:
+        """An earlier state whose results hold for this one too, for it differs in nothing that was looked at.
 
-        That is one with the same files, of which those that differ were not looked into and still hold no word
-        that was searched for.  The state itself where there is none.
+        That is one with the same files, of which those that differ either were not looked into and still hold no word
+        that was searched for, or have the same essence (:mod:`analyzer.essence`).
         """
         try:
             noted = json.loads(self._store.read(self._own / "searched.json") or b"{}")
-            files, read, words = noted["files"], set(noted["read"]), [word.encode() for word in noted["words"]]
-            if noted["key"] != self._key or files.keys() != state.files.keys() or not isinstance(noted["digest"], str):
-                return state
-            for rel, content in state.files.items():
-                if files[rel] != content and (rel in read or self._holds(rel, words)):
-                    return state
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return state
-        return State(noted["digest"], state.files, state.statuses)
+            if noted["key"] != self._key or noted["files"].keys() != state.files.keys():
+                return None
+            if not isinstance(noted["digest"], str):
+                return None
+            read, moves = set(noted["read"]), {}
+            for rel in [rel for rel, content in state.files.items() if noted["files"][rel] != content]:
+                if rel in read:
+                    moves[rel] = self._moves(rel, noted)
+                elif self._holds(rel, [*noted["words"], *noted["marks"]]):
+                    return None
+        except (_ConcernsError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return None
+        return Equal(State(noted["digest"], state.files, state.statuses), moves)
 
-    def _holds(self, rel: str, words: Iterable[bytes]) -> bool:
+    def _moves(self, rel: str, noted: dict[str, Any]) -> Moves:
+        """Where the lines of a file's essence went since it was noted.
+
+        Raises:
+            _ConcernsError: the essence is another one.
+        """
+        from analyzer.essence import Moves, cuts_of, essence
+
+        text = self._text(rel)
+        cuts = cuts_of(text) if text is not None else None
+        if text is None or cuts is None:
+            raise _ConcernsError
+        asked, more, digest, runs, marked = noted["essences"][rel]
+        now = essence(text, cuts, asked, noted["longest"], _pattern(noted["inside"][more]))
+        if now is None or now.digest != digest or bool(_pattern(noted["marks"]).search(text.encode())) != marked:
+            raise _ConcernsError
+        return Moves([(first, count) for first, count in runs], now.runs)
+
+    def _text(self, rel: str) -> str | None:
+        """The text of a file whose bytes are its text; None for any other."""
+        data = self._store.read(Path(self._place(rel)))
+        if data is None or data.startswith(b"\xef\xbb\xbf") or b"\0" in data or _CODING.search(data[:400]):
+            return None
+        with suppress(UnicodeDecodeError):
+            return data.decode()
+        return None
+
+    def _holds(self, rel: str, words: Iterable[str]) -> bool:
         """Whether a file holds any of some words; one that cannot be read may."""
         data = self._store.read(self.checkout.path(rel))
-        return data is None or any(word in data for word in words)
+        return data is None or any(word.encode() in data for word in words)
 
     def _path(self, state: State, product: str) -> Path:
         return self._own / f"{state.digest}-{product}"
@@ -275,6 +293,15 @@ def _placing(checkout: Checkout) -> Callable[[str], str]:
 class _Known:
     folders: dict[str, int]
     files: dict[str, list[Any]]
+
+
+@lru_cache(maxsize=8)
+def _compiled(words: tuple[str, ...]) -> re.Pattern[bytes]:
+    return any_of(word.encode() for word in words)
+
+
+def _pattern(words: Iterable[str]) -> re.Pattern[bytes]:
+    return _compiled(tuple(words))
 
 
 def _status(path: str) -> Status | None:
@@ -307,10 +334,6 @@ def _content(path: str) -> str:
         return f"!{error.errno}"
 
 
-def _checksum(body: bytes) -> bytes:
-    return hashlib.blake2b(body, digest_size=16).hexdigest().encode()
-
-
 @lru_cache(maxsize=1)
 def _tool() -> str:
     """The tool's version, and the state of its own files: a changed rule must not meet old results."""
@@ -323,42 +346,3 @@ def _tool() -> str:
                 status = _status(os.path.join(folder, name))
                 own.update(f"{folder}/{name} {status}\n".encode("utf-8", "surrogateescape"))
     return f"{analyzer.__version__} {own.hexdigest()}"
-
-
-def evict(results: Path, limit: int = LARGEST) -> None:
-    """Remove the results that were not used for longest until the rest fits.
-
-    Args:
-        results: the folder of all checkouts' results.
-        limit: bytes.
-    """
-    found: list[tuple[int, int, str]] = []
-    for folder, _, files in os.walk(results):
-        for name in files:
-            path = os.path.join(folder, name)
-            with suppress(OSError):
-                status = os.stat(path)
-                found.append((status.st_mtime_ns, status.st_size, path))
-    total = sum(size for _, size, _ in found)
-    for _, size, path in sorted(found):
-        if total <= limit:
-            return
-        with suppress(OSError):
-            os.unlink(path)
-            total -= size
-
-
-def clear(folder: Path) -> int:
-    """Remove all results; returns how many bytes that were.
-
-    Args:
-        folder: of the cache.  Fetched releases in it stay.
-
-    Raises:
-        OSError: they cannot be removed.
-    """
-    results = folder / _FOLDER
-    size = sum(path.stat().st_size for path in results.rglob("*") if path.is_file())
-    if results.is_dir():
-        shutil.rmtree(results)
-    return size

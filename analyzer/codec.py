@@ -7,6 +7,8 @@ record is therefore written once, in a table, and referred to by its number ther
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -99,6 +101,37 @@ def decode(data: bytes, kind: type[T]) -> T:
     if not isinstance(found, kind):
         raise CodecError(f"holds {type(found).__name__}, not {kind.__name__}")
     return found
+
+
+def moved(data: bytes, moves: Mapping[str, Callable[[int], int]]) -> bytes:
+    """A value's bytes with places in some files where their lines stand now.
+
+    Places are in records that have a path and a line, and in texts that name both (``path:line``).
+
+    Args:
+        data: of :func:`encode`.
+        moves: by path, what gives the new number of a line; it raises KeyError where it does not know.
+
+    Raises:
+        CodecError: the bytes are damaged, or of another version, or a line is not known.
+    """
+    named = re.compile(rf"(?<![\w/.-])({'|'.join(map(re.escape, moves))}):(\d+)")
+
+    def text(old: str) -> str:
+        return named.sub(lambda m: f"{m[1]}:{moves[m[1]](int(m[2]))}", old) if ".py:" in old else old
+
+    try:
+        top, rows = json.loads(data)
+        for row in rows:
+            names = _FIELDS.get(row[0], ())
+            if "line" in names and "path" in names:
+                path, line = row[names.index("path") + 1], names.index("line") + 1
+                if path in moves and row[line] > 0:
+                    row[line] = moves[path](row[line])
+            row[1:] = [text(part) if isinstance(part, str) else part for part in row[1:]]
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+        raise CodecError(f"{type(error).__name__}: {error}") from None
+    return json.dumps([top, rows], separators=(",", ":")).encode()
 
 
 def _value(row: list[Any], made: list[Any]) -> Any:

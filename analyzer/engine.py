@@ -220,6 +220,6 @@ def judge(
             findings = read.judged_findings(found)
         with stage("survey of the models"):
             surveyed = surveyed_beside()
-            read.index.note(surveyed.read, surveyed.diagnostics)
+            surveyed.note(read)
             read.diagnostics = sorted({*read.diagnostics, *read.index.diagnostics})  # bodies are read when asked for
             return survey(read, findings, surveyed.models)

@@ -47,7 +47,7 @@ def extract(
         path: relative to the checkout's root.
         is_package: True for an ``__init__.py``.
     """
-    facts = ModuleFacts(module, path, is_package)
+    facts = ModuleFacts(module, path, is_package, cut={line: (b.line, b.end_line) for line, b in bodies.items()})
     _Extractor(facts, bodies, problems).run(tree)
     return facts
 
@@ -215,7 +215,7 @@ class _Extractor:
         contents: Contents | partial[Contents] = (
             _contents(node.body, self.facts.package)
             if cut is None
-            else partial(_read, cut, self.facts.path, self.facts.package, is_async, self.problems)
+            else partial(_read, cut, node.lineno, self.facts, is_async, self.problems)
         )
         return FunctionFacts(
             name=node.name,
@@ -249,14 +249,15 @@ def _contents(body: list[ast.stmt], package: str) -> Contents:
     return _stub(body), lower.block(body, package)
 
 
-def _read(cut: Body, path: str, package: str, is_async: bool, problems: list[Diagnostic]) -> Contents:
+def _read(cut: Body, line: int, facts: ModuleFacts, is_async: bool, problems: list[Diagnostic]) -> Contents:
     """The contents of a function whose body was cut out of its file."""
-    body = parse_body(cut, path, is_async=is_async)
+    facts.asked.add(line)
+    body = parse_body(cut, facts.path, is_async=is_async)
     if not isinstance(body, Diagnostic):
         try:
-            return _contents(body, package)
+            return _contents(body, facts.package)
         except RecursionError:
-            body = Diagnostic(path, cut.line, "nested too deeply to be read")
+            body = Diagnostic(facts.path, cut.line, "nested too deeply to be read")
     problems.append(body)
     return "", None
 

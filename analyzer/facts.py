@@ -181,7 +181,9 @@ class ModuleFacts:
 
     ``names`` maps a module-level name to what it can be at run time (several where branches differ; the one
     that an ordinary run takes comes last); ``type_names`` holds names bound only for type checkers.
-    ``shadowed`` keeps what a name meant until the line that bound it anew, for ``class A(A)``.
+    ``shadowed`` keeps what a name meant until the line that bound it anew, for ``class A(A)``.  ``cut`` has each body
+    that is read when it is first asked for, by the line of its ``def``: the lines of the colon and of its end;
+    ``asked`` the lines of those that were.
     """
 
     module: str
@@ -193,6 +195,8 @@ class ModuleFacts:
     stars: list[str] = field(default_factory=list)
     classes: list[ClassFacts] = field(default_factory=list)
     functions: dict[str, FunctionFacts] = field(default_factory=dict)
+    cut: dict[int, tuple[int, int]] = field(default_factory=dict)
+    asked: set[int] = field(default_factory=set)
 
     @property
     def package(self) -> str:

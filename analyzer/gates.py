@@ -6,7 +6,6 @@ Found by searching the checkout's bytes for the contracts' own names and reading
 from __future__ import annotations
 
 import ast
-import re
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from analyzer.dispatch import AllowList, FunctionNode, NameGate, allow_list, las
 from analyzer.findings import Diagnostic
 from analyzer.lower import dotted
 from analyzer.recorded import Records, read_records
+from analyzer.scan import any_of, lines_with
 from analyzer.source import is_file, parse, parse_outline, read_source
 from analyzer.subjects import (
     Subject,
@@ -83,7 +83,7 @@ def find_consumers(checkout: Checkout, contracts: dict[str, Contract], class_nam
     records = _registry_records(checkout, contracts, found)
     flags = {flag for c in contracts.values() if (flag := c.handling.over_stages)}
     words = {name.encode() for name in (*members, *records.fields, *flags)} | {b".model_type\n", b".model_type for"}
-    mentioned, with_names = _any_of(words), _any_of(words | {NAMES})
+    mentioned, with_names = any_of(words), any_of(words | {NAMES})
     names = frozenset(class_names)
     found.words = tuple(sorted(word.decode() for word in words | {NAMES}))
     interfaces = checkout.rel(checkout.interfaces_path)
@@ -105,7 +105,7 @@ def find_consumers(checkout: Checkout, contracts: dict[str, Contract], class_nam
         elif not dispatches and not mentioned.search(data):
             continue
         found.read.append(rel)
-        lines = _lines_with(data, with_names if dispatches else mentioned)
+        lines = lines_with(data, with_names if dispatches else mentioned)
         source = read_source(path, rel)
         parsed = parse_outline(source, lines) if not isinstance(source, Diagnostic) else source
         if isinstance(parsed, Diagnostic):
@@ -148,29 +148,6 @@ def _members(contracts: dict[str, Contract]) -> dict[str, tuple[str, ...]]:
         for name in names:
             out.setdefault(name, []).append(contract.name)
     return {name: tuple(owners) for name, owners in out.items()}
-
-
-def _any_of(words: Iterable[bytes]) -> re.Pattern[bytes]:
-    """What matches wherever one of some words stands, at its first underscore.
-
-    A pattern that starts with one certain character lets :mod:`re` jump from place to place: it takes a third of
-    the time of searching for one word after the other.
-    """
-    parts = ((word, *word.partition(b"_")) for word in sorted(words))
-    rests = [re.escape(rest) + b"(?<=" + re.escape(word) + b")" for word, _, underscore, rest in parts if underscore]
-    plain = [re.escape(word) for word in sorted(words) if b"_" not in word]
-    return re.compile(b"|".join([b"_(?:" + b"|".join(rests) + b")", *plain]))
-
-
-def _lines_with(data: bytes, pattern: re.Pattern[bytes]) -> list[int]:
-    """Lines on which a pattern matches: only functions around them are read."""
-    lines: list[int] = []
-    line, counted = 1, 0
-    for match in pattern.finditer(data):
-        line += data.count(b"\n", counted, match.start())
-        counted = match.start()
-        lines.append(line)
-    return lines
 
 
 def _calls_from_outside(data: bytes, members: dict[str, tuple[str, ...]]) -> bool:

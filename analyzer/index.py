@@ -132,7 +132,7 @@ class Index:
         self.checkout = checkout
         self.diagnostics: list[Diagnostic] = []
         self._modules: dict[str, ModuleFacts | None] = {}
-        self._read_beside: dict[str, bool] = {}
+        self._noted: dict[str, bool] = {}
         self._classes: dict[tuple[str, int], ClassInfo] = {}
         self._by_key: dict[str, ClassInfo] = {}
         self._building: list[tuple[str, int]] = []
@@ -148,16 +148,19 @@ class Index:
     @property
     def read(self) -> dict[str, bool]:
         """Every module that was looked for, and whether it could be read."""
-        return {**self._read_beside, **{name: facts is not None for name, facts in self._modules.items()}}
+        return self._noted | {name: facts is not None for name, facts in self._modules.items()}
 
-    def note(self, read: dict[str, bool], diagnostics: list[Diagnostic]) -> None:
-        """Take note of what a copy of this index read in another process.
+    @property
+    def asked(self) -> dict[str, set[int]]:
+        """The lines of the functions whose bodies were read, by module."""
+        return {facts.module: facts.asked for facts in self.modules if facts.asked}
 
-        Args:
-            read: of the copy.
-            diagnostics: its diagnostics.
-        """
-        self._read_beside.update(read)
+    def note(self, read: dict[str, bool], asked: dict[str, set[int]], diagnostics: list[Diagnostic]) -> None:
+        """Take note of these properties of a copy of this index, of another process."""
+        self._noted.update(read)
+        for name, lines in asked.items():
+            if (facts := self._modules.get(name)) is not None:
+                facts.asked |= lines
         self.diagnostics += [problem for problem in diagnostics if problem not in self.diagnostics]
 
     @property
@@ -165,11 +168,6 @@ class Index:
         """The files of all modules that were looked for, those that could not be read too."""
         found = (self.checkout.find_module(name) for name in self.read)
         return {self.checkout.rel(path) for path in found if path is not None}
-
-    @property
-    def files_parsed(self) -> int:
-        """How many modules could be read."""
-        return sum(self.read.values())
 
     def in_model_roots(self, module: str) -> bool:
         """Whether a module, its name with a dot behind it, is one of the model folders'.

@@ -63,7 +63,7 @@ def outline(text: str, kept: Sequence[int] = ()) -> Outline | None:
     """
     if any(mark in text for mark in _REFUSED):
         return None
-    strings = _long_strings(text)
+    strings = long_strings(text)
     if strings is None:
         return None
     starts = [start for start, _ in strings]
@@ -102,7 +102,7 @@ def outline(text: str, kept: Sequence[int] = ()) -> Outline | None:
     return Outline("".join(parts), bodies)
 
 
-def _long_strings(text: str) -> list[tuple[int, int]] | None:
+def long_strings(text: str) -> list[tuple[int, int]] | None:
     """Start and end of every string between three quotes, in order; None where one does not end."""
     found: list[tuple[int, int]] = []
     position = 0

@@ -195,10 +195,12 @@ class SearchRecord:
 
     Args:
         words: what the files of the package were searched for.
+        marks: words of which it matters only whether a file holds any.
         read: files that were looked into; of any other the contents do not matter as long as they hold no word.
     """
 
     words: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
 
 

@@ -11,6 +11,8 @@ from analyzer.comments import MARKS
 from analyzer.consumers import consumer_links
 from analyzer.contracts import Contract
 from analyzer.dispatch import NameGate
+from analyzer.essence import Cut, PartlyRead
+from analyzer.facts import LONGEST_HELPER
 from analyzer.findings import Diagnostic, Finding, Link, Position
 from analyzer.index import ClassInfo
 from analyzer.inner import Inner
@@ -33,6 +35,7 @@ from analyzer.records import (
 )
 from analyzer.registrations import METHOD
 from analyzer.suppress import checkout_comments
+from analyzer.usage import CONFIG
 
 
 @dataclass(frozen=True)
@@ -41,12 +44,20 @@ class Surveyed:
 
     Args:
         models: in the audit's order.
-        read, diagnostics: of the index.
+        read, asked, diagnostics: of the index.
+        config_files: of :class:`analyzer.usage.Usage`.
     """
 
     models: list[ModelRecord]
     read: dict[str, bool]
+    asked: dict[str, set[int]]
     diagnostics: list[Diagnostic]
+    config_files: set[str]
+
+    def note(self, audit: Audit) -> None:
+        """Let an audit know what was read in another process."""
+        audit.index.note(self.read, self.asked, self.diagnostics)
+        audit.usage.config_files |= self.config_files
 
 
 def survey_models(audit: Audit) -> Surveyed:
@@ -57,7 +68,8 @@ def survey_models(audit: Audit) -> Surveyed:
     """
     owing = {(one.model.cls, name): one for name, c in audit.contracts.items() for one in owed(audit, c)}
     models = [model_record(audit, model, owing) for model in audit.judged]
-    return Surveyed(models, audit.index.read, audit.index.diagnostics)
+    index = audit.index
+    return Surveyed(models, index.read, index.asked, index.diagnostics, audit.usage.config_files)
 
 
 def survey(audit: Audit, findings: Sequence[Finding], models: list[ModelRecord]) -> Report:
@@ -73,7 +85,7 @@ def survey(audit: Audit, findings: Sequence[Finding], models: list[ModelRecord])
     return Report(
         checkout=checkout.record(),
         files_seen=sum(len(checkout.python_files(root)) for root in checkout.judged_roots),
-        files_parsed=audit.index.files_parsed,
+        files_parsed=sum(audit.index.read.values()),
         contracts=[_contract(audit, contract) for contract in audit.contracts.values()],
         models=models,
         findings=sorted(findings, key=lambda f: f.sort_key),
@@ -91,13 +103,31 @@ def survey(audit: Audit, findings: Sequence[Finding], models: list[ModelRecord])
 def _searched(audit: Audit, commented: Iterable[str]) -> SearchRecord:
     """Every search of the tree's bytes, and every file that was looked into."""
     called, callers = audit.usage.searched
-    marks = {mark.decode() for mark in (*WRAPPER_MARKS, *MARKS)}
-    words = {*audit.consumers.words, *called, *marks}
+    words = {*audit.consumers.words, *called, *(mark.decode() for mark in MARKS)}
     if audit.checkout.plugin is not None:
         words.add(METHOD)
+    marks = sorted(mark.decode() for mark in WRAPPER_MARKS)
     lost = {problem.path for problem in audit.diagnostics}
     read = {*audit.index.paths_read, *audit.consumers.read, *callers, *commented, *lost}
-    return SearchRecord(tuple(sorted(words)), tuple(sorted(read)))
+    return SearchRecord(tuple(sorted(words)), tuple(marks), tuple(sorted(read)))
+
+
+def partly_read(audit: Audit, report: Report) -> PartlyRead:
+    """The files of which only some functions were looked into.
+
+    Args:
+        audit: what was read; when its rules were applied, and its records made.
+        report: that it gave.
+    """
+    checkout, words = audit.checkout, report.searched.words
+    bodies: dict[str, tuple[list[Cut], str, bool]] = {}
+    whole = {checkout.rel(checkout.registry_path), *(problem.path for problem in report.diagnostics)}
+    for module in audit.index.modules if checkout.plugin is None else ():  # what it registers is looked for everywhere
+        if module.path not in whole:
+            cuts = [Cut(line, *rest) for line, rest in module.cut.items()]
+            asked = "".join("1" if cut.line in module.asked else "0" for cut in cuts)
+            bodies[module.path] = (cuts, asked, module.path in audit.usage.config_files)
+    return PartlyRead(bodies, words, (*words, CONFIG), LONGEST_HELPER)
 
 
 def _at(cls: ClassInfo) -> Position:

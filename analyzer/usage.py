@@ -8,6 +8,9 @@ from functools import lru_cache
 from analyzer.checkout import Checkout
 from analyzer.index import ClassInfo
 
+CONFIG = "config"
+"""What every line holds in which :meth:`Usage.config_reads` finds anything."""
+
 _CONFIG_READ = re.compile(rb"config(?:\(\))?\.((?:[a-z_][a-z0-9_]*\.)*[a-z_][a-z0-9_]*)")
 _CONFIG_GETATTR = re.compile(rb"""getattr\(\s*(?:[\w.]*config),\s*["']([a-z_][a-z0-9_]*)["']""")
 
@@ -17,10 +20,14 @@ class Usage:
 
     Args:
         checkout: the tree.
+
+    Attributes:
+        config_files: where configurations' attributes were looked for.
     """
 
     def __init__(self, checkout: Checkout) -> None:
         self.checkout = checkout
+        self.config_files: set[str] = set()
         self._calls: dict[str, list[tuple[str, int]]] = {}
         self._bytes = lru_cache(maxsize=512)(self._read)
 
@@ -64,7 +71,9 @@ class Usage:
     def config_reads(self, cls: ClassInfo) -> frozenset[str]:
         """Paths of attributes that the files of a class and its bases read of something called ``config``."""
         found: set[str] = set()
-        for rel in {c.path for c in cls.own_mro if self._is_model(c)}:
+        files = {c.path for c in cls.own_mro if self._is_model(c)}
+        self.config_files |= files
+        for rel in files:
             for pattern in (_CONFIG_READ, _CONFIG_GETATTR):
                 found |= {match.decode() for match in pattern.findall(self._bytes(rel))}
         return frozenset(found)

@@ -22,8 +22,9 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     map(
         frozenset,
         (
-            {"folders", "globs", "lower", "mro", "nearest", "outline", "problems", "scan", "timings", "toml_lines"},
-            {"beside", "blocks", "findings"},
+            {"folders", "globs", "lower", "mro", "nearest", "outline", "problems", "scan", "store", "timings"}
+            | {"toml_lines"},
+            {"beside", "blocks", "essence", "findings"},
             {"facts", "fingerprint", "handling", "heads", "packages", "records", "source"},
             {"version"},
             {

@@ -15,10 +15,12 @@ from pathlib import Path
 import pytest
 
 from analyzer import codec, engine
-from analyzer.cache import Cache, clear, evict
+from analyzer.audit import Audit
+from analyzer.cache import Cache
 from analyzer.checkout import open_checkout
 from analyzer.commands.tree import Tree, tree_of
 from analyzer.records import Report
+from analyzer.store import clear, evict
 from rules import all_rules
 from tests.fixture_trees import MODELS, copy_tree
 from tests.report_tree import make_tree
@@ -36,13 +38,13 @@ class Kept:
         self.root, self.folder = root, folder
         self.warnings: list[str] = []
         self.runs = 0
-        real = engine.audit
+        real = engine.read_and_judge
 
-        def counting(*args: object, **options: object) -> Report:
+        def counting(*args: object, **options: object) -> tuple[Audit, Report]:
             self.runs += 1
             return real(*args, **options)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(engine, "audit", counting)
+        monkeypatch.setattr(engine, "read_and_judge", counting)
 
     def report(self) -> Report:
         checkout = open_checkout(self.root)
@@ -135,6 +137,82 @@ def test_an_edit_that_concerns_nothing_keeps_what_is_known(change: Callable[[Pat
     report = kept.report()
     assert kept.runs == 1
     assert report == fresh(kept.root)
+
+
+HELPER = "\n\ndef loaded(weights):\n    total = 0\n    for _ in weights:\n        total += 1\n    return total\n"
+"""A function of a model file that no audit looks into."""
+
+BESIDE: dict[str, Callable[[str], str]] = {
+    "a comment at the end": lambda text: text + "# hello\n",
+    "a comment above a class": lambda text: text.replace("\nclass ", "\n# hello\nclass "),
+    "empty lines": lambda text: text.replace("\n\n\n", "\n\n\n\n\n").replace("    def ", "\n    def "),
+    "a comment in a method that is looked into": lambda text: text.replace(
+        "        super().__init__()", "        # first of all\n\n        super().__init__()"
+    ),
+    "another line in the function": lambda text: text.replace("total = 0", "total = 1"),
+    "a longer function": lambda text: text.replace("total = 0", "total = (\n        0\n    )"),
+    "a shorter function": lambda text: text.replace("    for _ in weights:\n        total += 1\n", ""),
+    "a function that does not parse": lambda text: text.replace("total = 0", "total = ="),
+    "a string with a comment in it": lambda text: text.replace("total = 0", 'total = """\n# no comment\n\n"""'),
+}
+
+
+@pytest.mark.parametrize("edit", BESIDE.values(), ids=BESIDE)
+def test_an_edit_beside_what_was_looked_at_keeps_what_is_known(edit: Callable[[str], str], kept: Kept) -> None:
+    path = kept.root / MODELS / "plain.py"
+    append(path, HELPER)
+    kept.report()
+    before = path.read_text()
+    path.write_text(edit(before))
+    assert path.read_text() != before
+    report = kept.report()
+    assert kept.runs == 1
+    assert report == fresh(kept.root)
+    append(kept.root / "vllm/v1/__init__.py", "# and another\n")
+    assert kept.report() == fresh(kept.root)
+    assert kept.runs == 1
+
+
+CONCERNED: dict[str, Callable[[str], str]] = {
+    "a word that is searched for": lambda text: text.replace("total = 0", "total = supports_eagle3(weights)"),
+    "the same in a comment": lambda text: text.replace("total = 0", "total = 0  # supports_eagle3(weights)"),
+    "a suppression": lambda text: text.replace("\nclass ", "\n# vllm-contracts: ignore[VC001] so it is\nclass "),
+    "its parameters": lambda text: text.replace("(weights)", "(weights, more=())"),
+    "a function more": lambda text: text + HELPER.replace("loaded", "read"),
+    "no function": lambda text: text.replace(HELPER, ""),
+    "too long to be followed": lambda text: text.replace("total = 0", "total = (0" + "\n" * 100 + ")"),
+    "a mark of wrappers": lambda text: text.replace("total = 0", "total = initialize_model(weights)"),
+    "tabs": lambda text: text.replace("total = 0", "total =\t0"),
+    "an encoding": lambda text: "# coding: latin-1\n" + text,
+    "an end of lines": lambda text: text.replace("total = 0", "total = 0\r"),
+    "a docstring": lambda text: '"""Hello."""\n' + text,
+    "behind a backslash": lambda text: text + "x = \\\n    # hello\n",
+    "a comment that becomes text": lambda text: text + 'x = """\n# hello\n"""\n',
+}
+
+
+@pytest.mark.parametrize("edit", CONCERNED.values(), ids=CONCERNED)
+def test_an_edit_that_may_concern_what_was_looked_at_is_looked_into(edit: Callable[[str], str], kept: Kept) -> None:
+    path = kept.root / MODELS / "plain.py"
+    append(path, HELPER)
+    kept.report()
+    path.write_bytes(edit(path.read_text()).encode())
+    assert kept.report() == fresh(kept.root)
+    assert kept.runs == 2
+
+
+def test_what_a_fix_would_change_is_told_anew_where_a_file_changed(tmp_path: Path) -> None:
+    root, cache = make_tree(tmp_path / "tree"), str(tmp_path / "cache")
+    path = root / MODELS / "wrappers.py"
+    append(path, HELPER)
+    command = [sys.executable, "-m", "analyzer", "audit", str(root), "--format", "sarif", "--fail-on", "never"]
+    for edit in (lambda text: text, *list(BESIDE.values())[:6]):
+        path.write_text(edit(path.read_text()))
+        known = subprocess.run(
+            [*command, "--cache-dir", cache], capture_output=True, text=True, timeout=120, check=True
+        )
+        anew = subprocess.run([*command, "--no-cache"], capture_output=True, text=True, timeout=120, check=True)
+        assert known.stdout == anew.stdout
 
 
 @pytest.mark.parametrize(
@@ -262,21 +340,21 @@ def test_a_full_disk_gives_one_warning(kept: Kept, monkeypatch: pytest.MonkeyPat
     def full(source: str, target: str) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("analyzer.cache.os.replace", full)
+    monkeypatch.setattr("analyzer.store.os.replace", full)
     assert kept.report() == fresh(kept.root)
     assert kept.warnings == [w for w in kept.warnings if "No space left" in w][:1]
     assert not list(kept.folder.rglob(".*"))
 
 
 def test_nothing_is_kept_of_a_tree_that_changes_while_it_is_read(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = engine.audit
+    real = engine.read_and_judge
 
-    def changing(*args: object, **options: object) -> Report:
-        report = real(*args, **options)  # type: ignore[arg-type]
+    def changing(*args: object, **options: object) -> tuple[Audit, Report]:
+        made = real(*args, **options)  # type: ignore[arg-type]
         (kept.root / MODELS / "plain.py").write_text("")
-        return report
+        return made
 
-    monkeypatch.setattr(engine, "audit", changing)
+    monkeypatch.setattr(engine, "read_and_judge", changing)
     kept.report()
     assert not kept.products()
 
@@ -318,7 +396,7 @@ def test_runs_at_the_same_time_agree(tmp_path: Path) -> None:
     assert {run.returncode for run in runs} == {1}
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(12))
 def test_random_edits_give_what_an_uncached_run_gives(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -329,7 +407,7 @@ def test_random_edits_give_what_an_uncached_run_gives(
     for _ in range(6):
         path = chance.choice(files)
         lines = path.read_text().splitlines(keepends=True) if path.exists() else []
-        act = chance.randrange(5)
+        act = chance.randrange(8)
         if act == 0 and lines:
             del lines[chance.randrange(len(lines))]
         elif act == 1 and lines:
@@ -338,6 +416,11 @@ def test_random_edits_give_what_an_uncached_run_gives(
             lines.append("\n\nclass Another:\n    supports_eagle3 = True\n")
         elif act == 3:
             lines = []
+        elif act == 4 and lines:
+            lines.insert(chance.randrange(len(lines)), chance.choice(["\n", "# hello\n", "    # hello\n"]))
+        elif act in (5, 6) and lines:
+            place = chance.randrange(len(lines))
+            lines[place] = lines[place].replace("return", chance.choice(["assert", "return not", "\n        return"]))
         else:
             kept.settle()
         path.write_text("".join(lines))

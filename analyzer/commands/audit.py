@@ -23,8 +23,9 @@ from analyzer.commands.reports import (
     write_texts,
 )
 from analyzer.commands.said import Said, say
-from analyzer.commands.tree import cache_options, failing_in_one_line
+from analyzer.commands.tree import Rests, cache_options, failing_in_one_line
 from analyzer.commands.unsaved import View, tree_around, unsaved
+from analyzer.report.formats import FORMATS_OF_SOURCES
 from analyzer.timings import Timings
 
 if TYPE_CHECKING:
@@ -117,7 +118,8 @@ def audit(
                 said = make()
             else:
                 known = [settings.baseline] if settings.baseline is not None else []
-                said = say(tree, (settings, wanted, detail, view, repository()), make, known)
+                rests_on: Rests = "sources" if any(one.form in FORMATS_OF_SOURCES for one in wanted) else "report"
+                said = say(tree, (settings, wanted, detail, view, repository()), make, known, rests_on=rests_on)
     write_texts([(one.place, text) for one, text in zip(wanted, said.texts, strict=True)])
     for note in said.notes:
         click.echo(note, err=True)

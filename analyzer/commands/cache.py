@@ -32,7 +32,7 @@ def path(cache_dir: Path | None) -> None:
 @_FOLDER
 def clear(cache_dir: Path | None) -> None:
     """Remove all results; fetched releases stay."""
-    from analyzer.cache import clear as remove
+    from analyzer.store import clear as remove
 
     folder = _folder(cache_dir)
     try:

@@ -17,7 +17,7 @@ import click
 from analyzer.commands import output
 
 if TYPE_CHECKING:
-    from analyzer.commands.tree import Tree
+    from analyzer.commands.tree import Rests, Tree
 
 _TERMINAL = (
     *("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS", "LINES", "TERM", "COLORTERM"),
@@ -42,7 +42,7 @@ class Said:
 
 
 def say(
-    tree: Tree, depends_on: object, make: Callable[[], Said], files: Iterable[Path] = (), *, of_report: bool = True
+    tree: Tree, depends_on: object, make: Callable[[], Said], files: Iterable[Path] = (), *, rests_on: Rests = "report"
 ) -> Said:
     """What a run says, from the cache where it is known.
 
@@ -51,14 +51,14 @@ def say(
         depends_on: everything else that decides, with a ``repr`` that tells it.
         make: for what is not known.
         files: their contents decide too; one that cannot be read counts as none.
-        of_report: see :meth:`analyzer.commands.tree.Tree.known`.
+        rests_on: see :meth:`analyzer.commands.tree.Tree.known`.
     """
 
     def made() -> bytes:
         said = make()
         return json.dumps([said.texts, said.notes, said.code]).encode()
 
-    texts, notes, code = json.loads(tree.known(_product(tree, depends_on, files), made, of_report=of_report))
+    texts, notes, code = json.loads(tree.known(_product(tree, depends_on, files), made, rests_on=rests_on))
     return Said(tuple(texts), tuple(notes), code)
 
 

@@ -85,7 +85,7 @@ def trace(
         files = [_file(Path(name))] if _is_path(name) else []
         files += [_file(draft)] if draft is not None else []
         depends_on = ("trace", name, contract, draft, form, everything, target is None)
-        said = say(tree, depends_on, make, files, of_report=False)
+        said = say(tree, depends_on, make, files, rests_on="tree")
     deliver(said, target)
     context.exit(said.code)
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
@@ -18,9 +18,13 @@ from analyzer.problems import InputError
 from analyzer.timings import Stage, unmeasured
 
 if TYPE_CHECKING:
-    from analyzer.cache import Cache, State
+    from analyzer.audit import Audit
+    from analyzer.cache import Cache, Equal, State
     from analyzer.checkout import Checkout, Layout
     from analyzer.records import Report
+
+Rests = Literal["report", "sources", "tree"]
+"""What a result takes from the tree; see :meth:`Tree.known`."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -139,26 +143,33 @@ class Tree:
         with self.stage("search for changes"):
             return self.cache.state()
 
-    def known(self, product: str, make: Callable[[], bytes], *, of_report: bool = True) -> bytes:
+    def known(self, product: str, make: Callable[[], bytes], *, rests_on: Rests = "report") -> bytes:
         """A result that depends on nothing but the tree and ``product``; made where it is not known yet.
 
         Args:
             product: a name for it.
             make: makes it.
-            of_report: whether all that it takes from the tree is in the report, so that edits that the report does
-                not depend on do not matter either.
+            rests_on: what it takes from the tree.  With ``report``, all is in the report, so that edits that the report
+                does not depend on do not matter either; with ``sources``, it is there or in files that the report
+                rests on; with ``tree``, anywhere.
         """
         if self.cache is None or self.state is None:
             return make()
         found = self.cache.load(self.state, product)
-        if found is None and of_report and (equal := self.cache.equal(self.state)) is not self.state:
-            found = self.cache.load(equal, product)
-            if found is not None:
-                self.cache.store(self.state, product, found)
+        if found is None and rests_on != "tree" and (equal := self.equal) is not None:
+            if not equal.moves or (rests_on == "report" and not equal.lines_moved):
+                found = self.cache.load(equal.state, product)
+                if found is not None:
+                    self.cache.store(self.state, product, found)
         if found is None:
             found = make()
             self.cache.store(self.state, product, found)
         return found
+
+    @cached_property
+    def equal(self) -> Equal | None:
+        """An earlier state of the tree that differs in nothing that a report rests on."""
+        return self.cache.equal(self.state) if self.cache is not None and self.state is not None else None
 
     def report(self, on_request: Sequence[str] = ()) -> Report:
         """The audit on all contracts with all rules that are applied by default.
@@ -172,33 +183,51 @@ class Tree:
         from analyzer import codec
         from analyzer.records import Report
 
+        if self.cache is None:
+            return self._audit(on_request)[1]
+        product = "-".join(("report", *on_request))
         fresh: list[Report] = []
 
         def make() -> bytes:
-            fresh.append(self._audit(on_request))
+            if (moved := self._moved(product)) is not None:
+                return moved
+            read, report = self._audit(on_request)
+            fresh.append(report)
             if self.cache is not None and self.state is not None:
-                self.cache.found(self.state, fresh[0].searched.words, fresh[0].searched.read)
-            return codec.encode(fresh[0])
+                from analyzer.survey import partly_read
 
-        if self.cache is None:
-            return self._audit(on_request)
-        data = self.known("-".join(("report", *on_request)), make)
+                self.cache.found(self.state, report.searched, partly_read(read, report))
+            return codec.encode(report)
+
+        data = self.known(product, make)
         if fresh:
             return fresh[0]
         try:
             report = codec.decode(data, Report)
         except codec.CodecError:  # its checksum is right: written by something that is not this tool
-            return self._audit(on_request)
+            return self._audit(on_request)[1]
         return replace(report, checkout=self.checkout.record())
 
-    def _audit(self, on_request: Sequence[str]) -> Report:
+    def _moved(self, product: str) -> bytes | None:
+        """The report of an equal state with the lines where they are now; None where there is none."""
+        from analyzer import codec
+
+        if self.cache is None or self.equal is None or not self.equal.lines_moved:
+            return None
+        found = self.cache.load(self.equal.state, product)
+        try:
+            return codec.moved(found, {rel: moves.line for rel, moves in self.equal.moves.items()}) if found else None
+        except codec.CodecError:
+            return None
+
+    def _audit(self, on_request: Sequence[str]) -> tuple[Audit, Report]:
         from analyzer import engine
         from rules import all_rules
 
         with working(f"reading vLLM {self.checkout.version or ''}"):
-            report = engine.audit(self.checkout, all_rules(), on_request=on_request, stage=self.stage)
+            made = engine.read_and_judge(self.checkout, all_rules(), on_request=on_request, stage=self.stage)
         gc.freeze()  # a command ends soon: nothing of this becomes garbage that is worth looking for, then or at exit
-        return report
+        return made
 
 
 def tree_of(checkout: Checkout, *, no_cache: bool = False, cache_dir: Path | None = None) -> Tree:

@@ -20,6 +20,9 @@ FORMATS = {
     "junit": "JUnit's XML, for test reports",
 }
 
+FORMATS_OF_SOURCES = frozenset({"sarif"})
+"""Those that also tell what fixes would change, and so look into the files that these are in."""
+
 
 def render(report: Report, name: str, context: Context) -> str:
     """The report in one of the formats.
