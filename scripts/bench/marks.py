@@ -54,20 +54,26 @@ class Row:
     base_without: str | None = None
 
 
+LIBCST = ("libcst", f"{TIMES} × libcst", 0.1, 0.05, "warm", "import libcst")
+"""A mark in parses of the changed file, on top of a run where nothing changed."""
+
 ROWS = (
     Row("cold audit, no cache", "cold", "ast", "AST", 1.5, 0.6),
     Row("warm audit, nothing changed", "warm", "click", "click", 3.0, 2.0),
+    Row("one model file changed beside what is looked at, beyond warm", "one file", *LIBCST),
+    Row("the same, and its lines moved", "one file, moved", *LIBCST),
+    Row("one model file changed where it is looked at, beyond warm", "one file, anew", *LIBCST),
+    Row("interfaces.py changed beside what is looked at, beyond warm", "interfaces", "cold", "cold", 0.2, 0.05, "warm"),
+    Row("the same, and its lines moved", "interfaces, moved", "cold", "cold", 0.2, 0.05, "warm"),
     Row(
-        "one model file changed, beyond warm",
-        "one file",
-        "libcst",
-        f"{TIMES} × libcst",
-        0.1,
+        "interfaces.py changed where it is looked at, beyond warm",
+        "interfaces, anew",
+        "cold",
+        "cold",
+        0.2,
         0.05,
         "warm",
-        "import libcst",
     ),
-    Row("interfaces.py changed, beyond warm", "interfaces", "cold", "cold", 0.2, 0.05, "warm"),
     Row("fix of everything, cold", "fix", "cold", "cold", 1.5, 1.2),
     Row("--help", "help", "click", "click", 1.5, 1.2),
     Row("explain VC001", "explain", "click", "click", 1.5, 1.2),
@@ -81,10 +87,17 @@ def analyzer(*arguments: str) -> str:
     return python("-m", "analyzer", *arguments)
 
 
-def touching(path: Path) -> str:
-    """A command that changes a file's contents, differently each time."""
-    code = "import sys, time; open(sys.argv[1], 'a').write(f'# {time.time_ns()}\\n')"
-    return python("-c", code, str(path))
+def touching(path: Path, line: str, *, first: bool = False) -> str:
+    """A command that gives a file one more line, a different one each time.
+
+    Args:
+        path: the file.
+        line: what it holds; ``{}`` stands for a number.
+        first: whether it becomes the first line and moves all others; else it is the last.
+    """
+    code = "import sys, time; path, line, first = sys.argv[1:]; old = open(path).read(); "
+    code += "line = line.format(time.time_ns()) + '\\n'; open(path, 'w').write(line + old if first else old + line)"
+    return python("-c", code, str(path), line, "yes" if first else "")
 
 
 def commands(tree: Path, old: Path, scratch: Path) -> dict[str, Command]:
@@ -104,8 +117,10 @@ def commands(tree: Path, old: Path, scratch: Path) -> dict[str, Command]:
         "import libcst": Command(python("-c", "import libcst")),
         "libcst": Command(python("-c", read, str(tree / CHANGED))),
         "warm": Command(audit, prepare=f"{audit} --fail-on never"),
-        "one file": Command(audit, prepare=touching(tree / CHANGED)),
-        "interfaces": Command(audit, prepare=touching(tree / MODELS / "interfaces.py")),
+    } | {
+        f"{name}{how}": Command(audit, prepare=touching(tree / path, line, first=first))
+        for name, path in (("one file", CHANGED), ("interfaces", MODELS / "interfaces.py"))
+        for how, line, first in (("", "# {}", False), (", moved", "# {}", True), (", anew", "_ = {}", False))
     }
 
 
