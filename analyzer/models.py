@@ -214,10 +214,19 @@ class ModelSet:
     def _dispatching(self, model: Model, contract: Contract) -> Status:
         """A class that is never built itself: the class is asked, and the verdict is that of what it becomes."""
         satisfied = contract.satisfied_by(self.machine, ClassValue(model.cls))
-        verdicts = {self.models[cls.key].statuses[contract.name].verdict for cls in model.becomes}
-        verdict: Verdict = verdicts.pop() if len(verdicts) == 1 else "config-dependent"
+        built = self._built(model, set())
+        verdicts: set[Verdict] = {made.statuses[contract.name].verdict for made in built} or {"unknown"}
+        verdict = verdicts.pop() if len(verdicts) == 1 else "config-dependent"
         names = ", ".join(cls.name for cls in model.becomes)
         return Status(contract, contract.declared_by(model.cls), satisfied, verdict, reason=f"becomes one of {names}")
+
+    def _built(self, model: Model, seen: set[str]) -> list[Model]:
+        """The models that a class is built as in the end; none where classes make each other in a circle."""
+        if not model.becomes:
+            return [model]
+        seen.add(model.cls.key)
+        made = [self.models[cls.key] for cls in model.becomes if cls.key not in seen]
+        return [built for one in made for built in self._built(one, seen)]
 
     def _plain(self, model: Model, contract: Contract) -> Status:
         probe = self.probe(model.cls)

@@ -418,6 +418,11 @@ CIRCLES = {
         before="from .utils import init_vllm_registered_model",
     ),
     "its __new__ calls itself": wrapper(methods="    def __new__(cls, **kwargs):\n        return Odd(**kwargs)\n"),
+    "its __new__ makes one of a class that makes another": wrapper(
+        methods="    def __new__(cls, **kwargs):\n        return object.__new__(Other)\n"
+    )
+    + "\n\nclass Other(nn.Module):\n    def __new__(cls, **kwargs):\n        return object.__new__(Odd)\n\n"
+    "    def compute_logits(self, hidden_states):\n        return hidden_states\n",
     "an attribute is the object itself": wrapper("self.language_model = self"),
     "a method calls itself": wrapper("self.build()", methods="    def build(self):\n        self.build()\n"),
     "a list holds itself": wrapper("a = []; a.append([a]); self.a = vllm_config.f(a); self.language_model = a"),
