@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -53,14 +53,15 @@ class FunctionFacts:
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         """In the order of the source."""
-        return self._read_header()[0]
+        return self.read_header()[0]
 
     @property
     def returns(self) -> Expr | None:
         """The annotation of its result."""
-        return self._read_header()[1]
+        return self.read_header()[1]
 
-    def _read_header(self) -> Header:
+    def read_header(self) -> Header:
+        """The parameters and the annotation of the result."""
         if callable(self.header):
             self.header = self.header()
         return self.header
@@ -197,6 +198,13 @@ class ModuleFacts:
     functions: dict[str, FunctionFacts] = field(default_factory=dict)
     cut: dict[int, tuple[int, int]] = field(default_factory=dict)
     asked: set[int] = field(default_factory=set)
+
+    @property
+    def all_functions(self) -> Iterator[FunctionFacts]:
+        """Every function of the module and method of its classes."""
+        yield from self.functions.values()
+        for cls in self.classes:
+            yield from cls.methods.values()
 
     @property
     def package(self) -> str:

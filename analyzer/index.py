@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from analyzer.checkout import Checkout
-from analyzer.extract import extract
 from analyzer.facts import Binding, ClassFacts, FunctionFacts, ModuleFacts
 from analyzer.lower import Expr, render, walk
+from analyzer.modules import Modules
 from analyzer.mro import NoLinearisation, linearise
 from analyzer.problems import Diagnostic
-from analyzer.source import Source, parse_outline, read_source
 
 
 @dataclass(frozen=True)
@@ -130,44 +129,18 @@ class Index:
 
     def __init__(self, checkout: Checkout) -> None:
         self.checkout = checkout
-        self.diagnostics: list[Diagnostic] = []
-        self._modules: dict[str, ModuleFacts | None] = {}
-        self._noted: dict[str, bool] = {}
+        self.modules = Modules(checkout)
+        self.module = self.modules.get
+        self._problems: list[Diagnostic] = []
         self._classes: dict[tuple[str, int], ClassInfo] = {}
         self._by_key: dict[str, ClassInfo] = {}
         self._building: list[tuple[str, int]] = []
         self._roots = tuple(checkout.module_of_root(root) + "." for root in checkout.model_roots)
 
-    # -- modules -----------------------------------------------------------------------------------
-
     @property
-    def modules(self) -> list[ModuleFacts]:
-        """Every module read so far."""
-        return [m for m in self._modules.values() if m is not None]
-
-    @property
-    def read(self) -> dict[str, bool]:
-        """Every module that was looked for, and whether it could be read."""
-        return self._noted | {name: facts is not None for name, facts in self._modules.items()}
-
-    @property
-    def asked(self) -> dict[str, set[int]]:
-        """The lines of the functions whose bodies were read, by module."""
-        return {facts.module: facts.asked for facts in self.modules if facts.asked}
-
-    def note(self, read: dict[str, bool], asked: dict[str, set[int]], diagnostics: list[Diagnostic]) -> None:
-        """Take note of these properties of a copy of this index, of another process."""
-        self._noted.update(read)
-        for name, lines in asked.items():
-            if (facts := self._modules.get(name)) is not None:
-                facts.asked |= lines
-        self.diagnostics += [problem for problem in diagnostics if problem not in self.diagnostics]
-
-    @property
-    def paths_read(self) -> set[str]:
-        """The files of all modules that were looked for, those that could not be read too."""
-        found = (self.checkout.find_module(name) for name in self.read)
-        return {self.checkout.rel(path) for path in found if path is not None}
+    def diagnostics(self) -> list[Diagnostic]:
+        """What is wrong with the files that were read, and with the classes that were resolved."""
+        return [*self.modules.diagnostics, *self._problems]
 
     def in_model_roots(self, module: str) -> bool:
         """Whether a module, its name with a dot behind it, is one of the model folders'.
@@ -175,34 +148,6 @@ class Index:
         Only there are function bodies followed.
         """
         return module.startswith(self._roots)
-
-    def module(self, name: str) -> ModuleFacts | None:
-        """Facts of a module, or None where the checkout has no such file or it cannot be read."""
-        if name not in self._modules:
-            self._modules[name] = None  # a cycle of imports ends here
-            self._modules[name] = self._read(name)
-        return self._modules[name]
-
-    def _read(self, name: str) -> ModuleFacts | None:
-        path = self.checkout.find_module(name)
-        if path is None:
-            return None
-        source = read_source(path, self.checkout.rel(path))
-        if isinstance(source, Diagnostic):
-            self.diagnostics.append(source)
-            return None
-        return self._facts(source, name, path.name == "__init__.py")
-
-    def _facts(self, source: Source, name: str, is_package: bool) -> ModuleFacts | None:
-        parsed = parse_outline(source)
-        if isinstance(parsed, Diagnostic):
-            self.diagnostics.append(parsed)
-            return None
-        try:
-            return extract(*parsed, self.diagnostics, module=name, path=source.rel, is_package=is_package)
-        except RecursionError:
-            self.diagnostics.append(Diagnostic(source.rel, 0, "nested too deeply to be read"))
-            return None
 
     # -- names -------------------------------------------------------------------------------------
 
@@ -382,7 +327,7 @@ class Index:
     def _refuse(self, info: ClassInfo, problem: str) -> None:
         info.problem = problem
         info.mro = (info, Missing(f"{info.key}: {problem}"), OBJECT)
-        self.diagnostics.append(Diagnostic(info.path, info.line, f"class {info.name}: {problem}"))
+        self._problems.append(Diagnostic(info.path, info.line, f"class {info.name}: {problem}"))
 
     def _is_made(self, info: ClassInfo, expr: Expr) -> bool:
         """Whether a base is what a function makes of a class: that has more than what is seen."""

@@ -44,7 +44,7 @@ class Surveyed:
 
     Args:
         models: in the audit's order.
-        read, asked, diagnostics: of the index.
+        read, asked, diagnostics: of the index, and of its modules.
         config_files: of :class:`analyzer.usage.Usage`.
     """
 
@@ -56,7 +56,7 @@ class Surveyed:
 
     def note(self, audit: Audit) -> None:
         """Let an audit know what was read in another process."""
-        audit.index.note(self.read, self.asked, self.diagnostics)
+        audit.index.modules.note(self.read, self.asked, self.diagnostics)
         audit.usage.config_files |= self.config_files
 
 
@@ -68,8 +68,8 @@ def survey_models(audit: Audit) -> Surveyed:
     """
     owing = {(one.model.cls, name): one for name, c in audit.contracts.items() for one in owed(audit, c)}
     models = [model_record(audit, model, owing) for model in audit.judged]
-    index = audit.index
-    return Surveyed(models, index.read, index.asked, index.diagnostics, audit.usage.config_files)
+    read = audit.index.modules
+    return Surveyed(models, read.names, read.asked, audit.index.diagnostics, audit.usage.config_files)
 
 
 def survey(audit: Audit, findings: Sequence[Finding], models: list[ModelRecord]) -> Report:
@@ -85,7 +85,7 @@ def survey(audit: Audit, findings: Sequence[Finding], models: list[ModelRecord])
     return Report(
         checkout=checkout.record(),
         files_seen=sum(len(checkout.python_files(root)) for root in checkout.judged_roots),
-        files_parsed=sum(audit.index.read.values()),
+        files_parsed=sum(audit.index.modules.names.values()),
         contracts=[_contract(audit, contract) for contract in audit.contracts.values()],
         models=models,
         findings=sorted(findings, key=lambda f: f.sort_key),
@@ -108,7 +108,7 @@ def _searched(audit: Audit, commented: Iterable[str]) -> SearchRecord:
         words.add(METHOD)
     marks = sorted(mark.decode() for mark in WRAPPER_MARKS)
     lost = {problem.path for problem in audit.diagnostics}
-    read = {*audit.index.paths_read, *audit.consumers.read, *callers, *commented, *lost}
+    read = {*audit.index.modules.paths, *audit.consumers.read, *callers, *commented, *lost}
     return SearchRecord(tuple(sorted(words)), tuple(marks), tuple(sorted(read)))
 
 
@@ -122,7 +122,9 @@ def partly_read(audit: Audit, report: Report) -> PartlyRead:
     checkout, words = audit.checkout, report.searched.words
     bodies: dict[str, tuple[list[Cut], str, bool]] = {}
     whole = {checkout.rel(checkout.registry_path), *(problem.path for problem in report.diagnostics)}
-    for module in audit.index.modules if checkout.plugin is None else ():  # what it registers is looked for everywhere
+    for module in (
+        audit.index.modules.facts if checkout.plugin is None else ()
+    ):  # what it registers is looked for everywhere
         if module.path not in whole:
             cuts = [Cut(line, *rest) for line, rest in module.cut.items()]
             asked = "".join("1" if cut.line in module.asked else "0" for cut in cuts)
