@@ -493,6 +493,15 @@ CASES: dict[str, Case] = {
         methods="def {setter}(self, layers):\n    self.decoder.aux_hidden_state_layers = layers\n\n"
         "def {getter}(self):\n    return (2, 4, 5)",
     ),
+    "forwarding to one of two models, one of which is not known": Case(
+        "unknown",
+        before=f"{FORWARDING}\n\n\n{MADE}",
+        bases="Forwarding, nn.Module",
+        build='self.language_model = {"alpha": Inner}.get(config.text_config.model_type, BetaPlain)'
+        "(vllm_config=vllm_config)",
+        methods="",
+        generation="0.16",
+    ),
     "one of two methods, of which the other raises": Case(
         "unknown",
         build=Case.build + "\nself.text_config = config.text_config",
