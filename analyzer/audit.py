@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from analyzer import construct, members
 from analyzer.checkout import Checkout
@@ -237,8 +237,26 @@ class Audit:
         """
         groups: dict[ClassInfo, list[Model]] = {}
         for model in models:
-            owner = (owner_of or self.owner)(model)
-            groups.setdefault(self.at_home(owner, model), []).append(model)
+            named = self.at_home((owner_of or self.owner)(model), model)
+            groups.setdefault(self.at_fault(named, model, partial(self._works_alone, models)), []).append(model)
         for owner, group in groups.items():
             group.sort(key=lambda m: (m.cls is not owner, m.cls.path, m.cls.line))
             yield owner, group
+
+    def at_fault(self, owner: ClassInfo, model: Model, is_sound: Callable[[ClassInfo], bool]) -> ClassInfo:
+        """``owner``, or where that is sound the first heir of it that is not, among a model's bases and itself.
+
+        What a class does where it stands, an heir can undo: by what it builds, by a method that it overrides.
+
+        Args:
+            owner: the class that a fault seems to be of.
+            model: one that has the fault.
+            is_sound: whether a class is not to blame.
+        """
+        heirs = (cls for cls in reversed(model.cls.own_mro) if cls.derives_from(owner))
+        return next((cls for cls in heirs if not is_sound(cls)), owner)
+
+    def _works_alone(self, faulty: list[Model], cls: ClassInfo) -> bool:
+        """Whether a class is a model itself, and none of those that have a fault."""
+        model = self.model_set.models.get(cls.key)
+        return model is not None and model.serves and self._is_judged(model) and model not in faulty

@@ -17,7 +17,6 @@ from analyzer.values import (
     ForwardResult,
     Function,
     Instance,
-    OneOf,
     Opaque,
     Partial,
     Sized,
@@ -124,12 +123,14 @@ def _getattr(machine: Machine, arguments: Arguments, frame: Frame, line: int) ->
 def _setattr(machine: Machine, arguments: Arguments, frame: Frame, line: int) -> Value | None:
     if len(arguments.positional) == 3:
         target, name, value = arguments.positional
-        if isinstance(target, Instance) and isinstance(name, Const):
-            machine.set_attribute(target, str(name.value), value, frame, line)
-        elif isinstance(target, Instance):
-            target.missing_reason = target.missing_reason or "setattr with a computed name"
-        elif isinstance(target, Opaque) and machine.strict:
-            machine.outcome.unknown.append(f"an attribute is set on something unknown at {frame.path}:{line}")
+        for option in options(target):
+            if isinstance(option, Instance) and isinstance(name, Const):
+                several = option is not target
+                machine.set_attribute(option, str(name.value), value, frame, line, maybe=several)
+            elif isinstance(option, Instance):
+                option.missing_reason = option.missing_reason or "setattr with a computed name"
+            elif isinstance(option, Opaque) and machine.strict:
+                machine.outcome.unknown.append(f"an attribute is set on something unknown at {frame.path}:{line}")
     return Const(None)
 
 
@@ -310,13 +311,15 @@ def _of_constant(receiver: Const, name: str, arguments: Arguments) -> Value | No
     return Const(made)
 
 
+def _may_be_child(value: Value) -> bool:
+    """Whether an attribute holds a sub-module: certainly, or as far as is known of it."""
+    return is_module(value) or (isinstance(value, Opaque) and bool(value.reason))
+
+
 def _of_module(machine: Machine, receiver: Instance, name: str, arguments: Arguments) -> Value | None:
     construct.prepare(machine, receiver)
     if name == "children":
-        children = [v for v in receiver.attrs.values() if is_module(v)]
-        unknown = any(isinstance(v, Opaque) and v.reason for v in receiver.attrs.values())
-        found = [o for v in children for o in (v.options if isinstance(v, OneOf) else (v,))]
-        return Collection("list", found, complete=bool(found) or not unknown)
+        return Collection("list", [o for v in receiver.attrs.values() if _may_be_child(v) for o in options(v)])
     if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
         first = arguments.get("name", 0)
         if isinstance(first, Const):

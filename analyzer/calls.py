@@ -10,12 +10,13 @@ keyword) and ``common_prefix`` (vllm/utils).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from analyzer import binding, builtin_calls, construct, evaluate, members, objects
+from analyzer import binding, builtin_calls, construct, evaluate, members, objects, pins
 from analyzer.checkpoint import Keys, view
 from analyzer.facts import FunctionFacts
-from analyzer.frames import Frame
+from analyzer.frames import Frame, Raised
 from analyzer.lower import Expr
 from analyzer.values import (
     Arguments,
@@ -88,7 +89,7 @@ def call(
     """
     if isinstance(callee, OneOf):
         called = [o for o in callee.options if not (isinstance(o, Const) and o.value is None)]
-        return one_of(call(machine, option, arguments, frame, line, site) for option in called)
+        return _each(machine, called, arguments, frame, line, site)
     if isinstance(callee, Const) and callee.value is None and machine.strict:
         raise machine.fail("TypeError", "'NoneType' object is not callable", frame, line)
     if isinstance(callee, Function):
@@ -113,6 +114,30 @@ def call(
         return Opaque("lambda(…)", "what a lambda gives is not followed", taint_of([callee, *arguments]))
     reason = callee.reason if isinstance(callee, Opaque) else ""
     return Opaque(f"{text}(…)", reason, taint_of([callee, *arguments]))
+
+
+def _each(
+    machine: Machine, callees: list[Value], arguments: Arguments, frame: Frame, line: int, site: Site | None
+) -> Value:
+    """Call each of several possibilities, one of which it is: what only some of them raise may be raised."""
+    if len(callees) == 1:
+        return call(machine, callees[0], arguments, frame, line, site)
+    raised: list[Raised] = []
+
+    def tried(callee: Value) -> Value:
+        try:
+            return call(machine, callee, arguments, frame, line, site)
+        except Raised as failure:
+            raised.append(failure)
+            raise pins.Excluded from failure
+
+    with machine.maybe():
+        try:
+            given = pins.possible([partial(tried, callee) for callee in callees])
+        except pins.Excluded:
+            raise raised[0] if raised else pins.Excluded from None
+    machine.outcome.possible_failures += raised
+    return one_of(given)
 
 
 def _function(
@@ -233,11 +258,12 @@ def _registered(machine: Machine, arguments: Arguments, site: Site) -> Value:
         text = view.text
         architectures = architectures or view.architectures
     if architectures is None or (isinstance(architectures, Const) and architectures.value is None):
-        named = _named(machine, keys) if keys is not None else ()
-        if not named:
+        known = _named(machine, keys) if keys is not None else ()
+        if not known:
             return machine.new_chosen(text, site)
-        architectures = Collection("list", [Const(name) for name in named])
-    return one_of(_by_architectures(machine, option, text, site, keys) for option in options(architectures))
+        architectures = Collection("list", [Const(name) for name in known])
+    named = options(architectures)
+    return one_of(pins.possible([partial(_by_architectures, machine, option, text, site, keys) for option in named]))
 
 
 def _keys(machine: Machine, arguments: Arguments) -> Keys | None:
@@ -273,7 +299,7 @@ def _by_architectures(machine: Machine, names: Value, text: str, site: Site, key
     for name in constants:
         classes = machine.registry.classes(str(name))
         if classes:
-            made = [construct.instantiate(machine, cls, _inside(keys), site) for cls in classes]
+            made = pins.possible([partial(construct.instantiate, machine, cls, _inside(keys), site) for cls in classes])
             for value in made:
                 for option in options(value):
                     if isinstance(option, Instance):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from analyzer import construct, evaluate, members, objects, places
+from analyzer import answers, construct, evaluate, members, objects, places
 from analyzer.contracts import Contract, ContractMethod
 from analyzer.facts import FunctionFacts
 from analyzer.frames import Frame, Outcome, Raised, Store
@@ -20,7 +20,6 @@ from analyzer.index import ClassInfo
 from analyzer.interpret import Machine
 from analyzer.values import (
     Arguments,
-    BuiltinMethod,
     ClassValue,
     Collection,
     Const,
@@ -122,6 +121,11 @@ class Chain:
         if self.handing is not None:
             parts.append(self.handing.ok)
         return _all(parts)
+
+    @property
+    def lost(self) -> bool:
+        """Whether the layers land where no ``forward`` reads them."""
+        return self.capture is not None and self.capture.ok is False
 
     @property
     def broken(self) -> MethodResult | None:
@@ -240,23 +244,24 @@ class Follower:
             result.reason = f"{store.path}:{store.line} sets {store.attribute} on an object that was taken away before"
         elif configuring and standing:
             result.how, result.stores = "works", standing
-            if outcome.unknown and not any(self.captures(s.instance, s.attribute).ok for s in standing):
+            certain = (s for s in standing if not s.maybe)
+            if outcome.unknown and not any(self.captures(s.instance, s.attribute).ok for s in certain):
                 result.how, result.reason, result.stores = "unknown", outcome.unknown[0], []
-        elif not configuring and any(_is_given(o) for v, _, _ in outcome.returns for o in options(v)):
+        elif not configuring and any(answers.is_given(o) for v, _, _ in outcome.returns for o in options(v)):
             result.how = "works"
-            if any(_is_none(o) for v, _, _ in outcome.returns for o in options(v)):
+            if any(answers.is_none(o) for v, _, _ in outcome.returns for o in options(v)):
                 result.how, result.reason = "unknown", "it returns None on some paths"
-            elif any(_is_doubted(o) for v, _, _ in outcome.returns for o in options(v)):
+            elif any(answers.is_doubted(o) for v, _, _ in outcome.returns for o in options(v)):
                 result.how, result.reason = "unknown", "what it gives on some paths could not be followed"
             elif result.possible is not None:
                 result.how, result.reason = "unknown", f"it may raise {result.possible}"
         elif stub is not None:
             result.how, result.stub_of, result.stub_facts = "stub", stub.owner, stub.function
-        elif outcome.unknown or _leaves_the_checkout(outcome, configuring):
+        elif outcome.unknown or answers.leaves_the_checkout(outcome, configuring):
             result.reason = outcome.unknown[0] if outcome.unknown else "the call leaves what could be followed"
         else:
             result.how = "no-effect"
-            result.reason = "it stores nothing on any module" if configuring else _given_instead(outcome)
+            result.reason = "it stores nothing on any module" if configuring else answers.given_instead(outcome)
         return result
 
     # -- the decoder -------------------------------------------------------------------------------
@@ -389,38 +394,3 @@ def _is_put_together(value: Collection) -> bool:
     """Whether a tuple holds the auxiliary states as an item of their own, as the decoder's result does."""
     parts = [option for item in value.items for option in options(item)]
     return any("aux" in taint_of([p]) for p in parts) and not any(isinstance(p, ForwardResult) for p in parts)
-
-
-def _is_given(value: Value) -> bool:
-    """Whether a method's result is something, as far as is known."""
-    return not _is_none(value) and not _is_doubted(value)
-
-
-def _is_doubted(value: Value) -> bool:
-    """Whether a value, or one inside, is asked of something that is not known, and may not be there."""
-    if isinstance(value, Collection):
-        return any(isinstance(o, Opaque) and _is_doubted(o) for item in value.items for o in options(item))
-    return isinstance(value, Opaque) and bool(value.reason or _asked(value))
-
-
-def _asked(value: Opaque) -> bool:
-    """Whether a value is what a method of something unknown gives."""
-    return value.text.endswith("(…)") and "." in value.text and not value.text.startswith("builtins.")
-
-
-def _is_none(value: Value) -> bool:
-    """Whether a value is nothing to go on with: None, or a property that was asked of a class."""
-    return isinstance(value, Const) and (value.value is None or isinstance(value.value, property))
-
-
-def _given_instead(outcome: Outcome) -> str:
-    given = outcome.value
-    return "it gives None" if isinstance(given, Const) and given.value is None else "it gives a property of its class"
-
-
-def _leaves_the_checkout(outcome: Outcome, configuring: bool) -> bool:
-    """Whether nothing is known of the effect because a receiver is not an object of the checkout."""
-    given = [option for v, _, _ in outcome.returns for option in options(v)]
-    if any(_is_doubted(v) or (configuring and isinstance(v, Opaque)) for v in given):
-        return True
-    return bool(outcome.possible_failures) or any(isinstance(v, BuiltinMethod) for v, _, _ in outcome.returns)

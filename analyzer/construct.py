@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyzer import members, places
+from analyzer import members, pins, places
 from analyzer.facts import FunctionFacts
 from analyzer.frames import Raised
 from analyzer.index import ClassInfo
@@ -30,7 +30,9 @@ def instantiate(machine: Machine, cls: ClassInfo, arguments: Arguments, site: Si
 
     Raises:
         Raised: its ``__new__`` ends with an error.
+        Excluded: another class is chosen for this place.
     """
+    pins.check(machine, cls, site)
     key = (cls, *arguments.key)
     template = machine.templates.get(key)
     if template is None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from analyzer import calls, compare, members, objects
+from analyzer import calls, compare, members, objects, pins
 from analyzer.facts import Binding
 from analyzer.index import ClassInfo, External, FunctionRef, Missing, ModuleRef, Target, ValueRef
 from analyzer.lower import Expr, render
@@ -308,7 +309,7 @@ def _ifexp(machine: Machine, expr: Expr, frame: Frame) -> Value:
     if decided is not None:
         return evaluate(machine, expr[2] if decided else expr[3], frame)
     with machine.maybe():
-        return one_of([evaluate(machine, expr[2], frame), evaluate(machine, expr[3], frame)])
+        return one_of(pins.possible([partial(evaluate, machine, arm, frame) for arm in expr[2:4]]))
 
 
 def _bool(machine: Machine, expr: Expr, frame: Frame) -> Value:

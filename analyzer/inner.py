@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from analyzer import construct, members
+from analyzer import construct, members, pins
 from analyzer.index import ClassInfo
 from analyzer.interpret import Machine
 from analyzer.lower import walk
@@ -92,6 +93,54 @@ def _are_the_same(one: Value, other: Value) -> bool:
     """Whether two attributes hold the same object, or the same of several."""
     mine, theirs = options(one), options(other)
     return len(mine) == len(theirs) and all(a is b for a, b in zip(mine, theirs, strict=True))
+
+
+def built_around(
+    machine: Machine, cls: ClassInfo, several: Sequence[Inner], position: int, chosen: ClassInfo | None = None
+) -> Instance:
+    """A new object of a class, whose ``__init__`` ran with one of the possibilities for the inner model.
+
+    Args:
+        machine: the interpreter.
+        cls: the class of the outer model.
+        several: the possibilities.
+        position: of the one among them.
+        chosen: the class that the configuration chose, where it does.
+    """
+    inner = several[position]
+    wanted = chosen or inner.cls
+    try:
+        with pins.pinned(machine, _pins(several, inner, chosen)):
+            root = construct.stand_in(machine, cls)
+            built = value_at(machine, root, inner.attribute)
+    except pins.Excluded:  # another one is built first, and left for this one
+        root = construct.stand_in(machine, cls)
+        built = value_at(machine, root, inner.attribute)
+    found = options(built) if built is not None else ()
+    if chosen is not None and not any(isinstance(o, Instance) and o.cls is chosen for o in found):
+        found = (construct.stand_in(machine, chosen),)
+    elif len(found) <= 1:
+        return root
+    with_inner(machine, root, inner.attribute, _choice(found, wanted, inner.site, position))
+    return root
+
+
+def _pins(several: Sequence[Inner], inner: Inner, chosen: ClassInfo | None) -> pins.Pins:
+    """For each place where one of the possibilities is built, what is not built there."""
+    made: pins.Pins = {}
+    for key in {other.site.key for other in several if other.site is not None}:
+        here = {i.cls for i in several if i.site is not None and i.site.key == key and i.cls is not None}
+        ours = inner.site is not None and inner.site.key == key
+        made[key] = pins.Pin(chosen if ours else None, frozenset(here - {inner.cls} if ours else here))
+    return made
+
+
+def _choice(choices: Sequence[Value], cls: ClassInfo | None, site: Site | None, position: int) -> Value:
+    """The one of several values at an attribute that a possibility for the inner model means."""
+    made = [c for c in choices if isinstance(c, Instance) and c.cls is cls]
+    made.sort(key=lambda c: c.site != site)
+    unknown = [c for c in choices if not isinstance(c, Instance)] if cls is None else []
+    return [*made, *unknown, choices[min(position, len(choices) - 1)]][0]
 
 
 def find_inner(machine: Machine, cls: ClassInfo) -> tuple[Inner, ...]:

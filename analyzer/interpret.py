@@ -18,6 +18,7 @@ from analyzer.facts import ModuleFacts
 from analyzer.frames import FALLS, LEAVES, LOOPS, Called, Frame, Outcome, Raised, Store
 from analyzer.index import ClassInfo, Index
 from analyzer.lower import Block, Expr
+from analyzer.pins import Excluded, Pins
 from analyzer.registry import Registry
 from analyzer.values import (
     CLEAN,
@@ -66,7 +67,7 @@ class Machine:
         self.strict = False
         self.undecided = 0
         self.control: Taint = CLEAN
-        self.pins: dict[tuple[str, int, int], Value] = {}
+        self.pins: Pins = {}
         self.watched: Instance | None = None
         self.watched_part = 1
         self.model_members = _model_members(index)
@@ -207,6 +208,8 @@ class Machine:
             except Raised as error:
                 raised.append(error)
                 continue
+            except Excluded:
+                continue
             left.append((ending, frame.env, [instance.attrs for instance, _ in attrs]))
         self.outcome.possible_failures += raised
         going = [state for state in left if state[0] == FALLS]
@@ -219,8 +222,8 @@ class Machine:
             return FALLS
         if looping:
             return LOOPS
-        if not left and raised:
-            raise raised[-1]
+        if not left:
+            raise raised[-1] if raised else Excluded
         return LEAVES
 
     def _join_attrs(self, instance: Instance, states: list[dict[str, Value]]) -> dict[str, Value]:
@@ -340,8 +343,9 @@ class Machine:
         return self.globals[key]
 
     def new_chosen(self, text: str, site: Site) -> Value:
-        """A model that the configuration chooses, or what a caller has pinned for that place."""
-        return self.pins.get(site.key) or ChosenModel(text, site)
+        """A model that the configuration chooses, or one of the class that is pinned for that place."""
+        pin = self.pins.get(site.key)
+        return ChosenModel(text, site) if pin is None or pin.cls is None else construct.stand_in(self, pin.cls)
 
 
 _NOWHERE = ModuleFacts("", "", False)

@@ -9,11 +9,11 @@ from analyzer import construct, members
 from analyzer.chains import Chain, Follower, configures
 from analyzer.contracts import Contract
 from analyzer.index import ClassInfo, Index
-from analyzer.inner import Inner, find_inner, generates, value_at, with_inner
+from analyzer.inner import Inner, built_around, find_inner, generates, value_at
 from analyzer.interpret import Machine
 from analyzer.records import Role, Verdict
 from analyzer.registry import Entry, Registry
-from analyzer.values import ClassValue, Instance, Value, options
+from analyzer.values import ClassValue, Instance, options
 
 # A file of the model folders that holds none of these cannot define a wrapper that is not registered.
 WRAPPER_MARKS = (
@@ -269,21 +269,17 @@ class ModelSet:
         out: list[Alternative] = []
         for position, inner in enumerate(model.inner):
             if inner.resolution == "config":
-                out += self._chosen(model, inner, contract)
+                out += self._chosen(model, position, contract)
                 continue
-            root = self.instance(model.cls)
-            choices = options(value_at(self.machine, root, inner.attribute) or root)
-            if len(choices) > 1:
-                with_inner(self.machine, root, inner.attribute, _choice(choices, inner, position))
+            root = built_around(self.machine, model.cls, model.inner, position)
             out.append(self._alternative(root, contract, inner))
         return out
 
-    def _chosen(self, model: Model, inner: Inner, contract: Contract) -> list[Alternative]:
+    def _chosen(self, model: Model, position: int, contract: Contract) -> list[Alternative]:
         """A model that the configuration chooses: with each kind of registered model that supports the contract."""
-        out = []
+        inner, out = model.inner[position], []
         for cls, count in self.supporters.get(contract.name, []):
-            root = self.instance(model.cls)
-            with_inner(self.machine, root, inner.attribute, self.instance(cls))
+            root = built_around(self.machine, model.cls, model.inner, position, cls)
             made = self._alternative(root, contract, inner, cls)
             made.stands_for = count
             out.append(made)
@@ -360,14 +356,6 @@ class ModelSet:
             if name in decoder.attrs:
                 return name
         return ""
-
-
-def _choice(choices: Sequence[Value], inner: Inner, position: int) -> Value:
-    """The one of several values at an attribute that a possibility for the inner model means."""
-    made = [c for c in choices if isinstance(c, Instance) and c.cls is inner.cls]
-    made.sort(key=lambda c: c.site != inner.site)
-    unknown = [c for c in choices if not isinstance(c, Instance)] if inner.cls is None else []
-    return [*made, *unknown, choices[min(position, len(choices) - 1)]][0]
 
 
 def _verdict(model: Model, status: Status) -> tuple[Verdict, str]:

@@ -153,15 +153,17 @@ def _why_unsafe(
 
 
 def _overridden(audit: Audit, owner: ClassInfo, models: list[Model], contract: Contract) -> str:
-    """A subclass whose own method, which is not known to work, stays before what ``owner`` gets; empty if none."""
+    """A method that is not known to work and stays before what ``owner`` gets, a subclass's say; empty if none."""
     for model in models:
         above = model.cls.own_mro
-        results = [m for a in audit.status(model, contract).alternatives for m in a.outer.methods]
+        chains = [a.outer for a in audit.status(model, contract).alternatives]
         for method in contract.methods:
+            works = all(m.ok for chain in chains for m in chain.methods if m.method is method)
+            if not works and any(method.name in chain.root.attrs for chain in chains):
+                return f"{model.cls.name} sets a {method.name} on its objects, which is not known to work"
             member = members.class_member(model.cls, method.name)
             if member is None or owner not in above or above.index(member[0]) >= above.index(owner):
                 continue
-            works = all(m.ok for m in results if m.method is method)
             if isinstance(member[1], AttributeFacts) or not works:
                 return f"{model.cls.name} has a {method.name} of its own, which is not known to work"
     return ""
@@ -218,9 +220,14 @@ def _stays(audit: Audit, owner: ClassInfo, models: list[Model], contract: Contra
     """A method that fails and that one put into ``owner`` would not replace; empty if there is none."""
     for model in models:
         order = model.cls.own_mro
-        for result in (m for a in audit.status(model, contract).alternatives for m in a.outer.methods):
-            if result.ok is False and result.owner in order and order.index(result.owner) < order.index(owner):
-                return f"{result.owner.name}.{result.method.name}"
+        for chain in (a.outer for a in audit.status(model, contract).alternatives):
+            for result in chain.methods:
+                if result.ok is not False and not (result.stores and chain.lost):
+                    continue
+                if result.method.name in chain.root.attrs:
+                    return f"the {result.method.name} that {model.cls.name} sets on its objects"
+                if result.owner in order and order.index(result.owner) < order.index(owner):
+                    return f"{result.owner.name}.{result.method.name}"
     return ""
 
 

@@ -46,7 +46,7 @@ def has(machine: Machine, value: Value, name: str, frame: Frame, line: int) -> b
         elif isinstance(option, Instance) and name in option.maybe and members.class_member(option.cls, name) is None:
             seen.add(None)
         elif isinstance(option, (Instance, ClassValue)):
-            seen.add(None if isinstance(found, Opaque) and found.reason and name not in _own(option) else True)
+            seen.add(None if name not in _own(option) and _is_doubted(option.cls, name, found) else True)
         elif isinstance(option, ChosenModel) and name in machine.model_members:
             seen.add(True)
         elif isinstance(option, (Opaque, ConfigView)):
@@ -58,6 +58,12 @@ def has(machine: Machine, value: Value, name: str, frame: Frame, line: int) -> b
 
 def _own(value: Value) -> dict[str, Value]:
     return value.attrs if isinstance(value, Instance) else {}
+
+
+def _is_doubted(cls: ClassInfo, name: str, found: Value) -> bool:
+    """Whether what was found may not be there: something unknown, or one that ``__getattr__`` may have asked."""
+    several = () if members.class_member(cls, name) is not None else options(found)
+    return any(isinstance(option, Opaque) and option.reason for option in (found, *several))
 
 
 def is_instance(machine: Machine, value: Value, cls: ClassInfo, frame: Frame, line: int) -> bool | None:

@@ -344,17 +344,19 @@ class StubMethod(Rule):
             called = [m for m in contract.methods if judged or _is_faulty_stub(m)]
             called = [m for m in called if audit.callers(contract, m.name)]
             called = [m for m in called if not _is_optional(audit, contract, m)]
-            groups: dict[tuple[ClassInfo, str], list[Model]] = {}
-            for model in audit.judged:
-                if model.becomes or model.role in ("draft", "pooling") or not audit.status(model, contract).satisfied:
-                    continue
-                for method in called:
-                    if _asked(audit, model, contract, method) and _effective_stub(audit, model, contract, method):
-                        owner = audit.at_home(_at_fault(audit, model, contract, method), model)
-                        groups.setdefault((owner, method.name), []).append(model)
-            for (owner, name), models in groups.items():
-                method = next(m for m in called if m.name == name)
-                yield self._report(audit, contract, owner, method, models)
+            passing = [
+                m
+                for m in audit.judged
+                if not m.becomes and m.role not in ("draft", "pooling") and audit.status(m, contract).satisfied
+            ]
+            for method in called:
+                empty = [
+                    m
+                    for m in passing
+                    if _asked(audit, m, contract, method) and _effective_stub(audit, m, contract, method)
+                ]
+                for owner, models in audit.by_owner(empty, partial(_at_fault, audit, contract, method)):
+                    yield self._report(audit, contract, owner, method, models)
             for name in contract.handling.attributes:
                 if name in contract.members and contract.method(name) is None and audit.callers(contract, name):
                     yield from self._unset(audit, contract, name)
@@ -476,7 +478,7 @@ def _effective_stub(audit: Audit, model: Model, contract: Contract, method: Cont
     return True
 
 
-def _at_fault(audit: Audit, model: Model, contract: Contract, method: ContractMethod) -> ClassInfo:
+def _at_fault(audit: Audit, contract: Contract, method: ContractMethod, model: Model) -> ClassInfo:
     """The class with an empty method of its own, else the one that brings the contract in."""
     for alternative in audit.status(model, contract).alternatives:
         for result in alternative.outer.methods:

@@ -378,8 +378,7 @@ def _broken(alternative: Alternative) -> bool:
 def _astray(alternative: Alternative) -> bool:
     """Whether the layers are stored where no forward reads them, while the inner model's own method does right."""
     outer, own = alternative.outer, alternative.own
-    lost = outer.capture is not None and outer.capture.ok is False
-    return lost and own is not None and own.capture is not None and own.capture.ok is True
+    return outer.lost and own is not None and own.capture is not None and own.capture.ok is True
 
 
 def _first_broken(status: Status) -> Alternative:

@@ -246,10 +246,9 @@ def _whose_forward(audit: Audit, contract: Contract, model: Model) -> ClassInfo:
     """
     handing = _reaching(audit.status(model, contract))[0].outer.handing
     owner = handing.owner if handing is not None and handing.owner is not None else model.cls
-    heirs = (cls for cls in reversed(model.cls.own_mro) if cls.derives_from(owner))
-    return next((cls for cls in heirs if _always_drops(audit, contract, cls)), owner)
+    return audit.at_fault(owner, model, partial(_hands_on_with_some, audit, contract))
 
 
-def _always_drops(audit: Audit, contract: Contract, cls: ClassInfo) -> bool:
+def _hands_on_with_some(audit: Audit, contract: Contract, cls: ClassInfo) -> bool:
     statuses = [audit.status(model, contract) for model in audit.deriving(cls)]
-    return all(not status.satisfied or _drops(status) for status in statuses)
+    return any(status.satisfied and not _drops(status) for status in statuses)

@@ -226,12 +226,8 @@ def _claims(audit: Audit, model: Model, contract: Contract) -> Iterator[_Claim]:
     for alternative in alternatives:
         own = alternative.own
         if own is not None and own.satisfied and own.capture is not None:
-            if _uncaptured(own):
+            if own.lost:
                 yield _Claim(own, model, alternative)
-        elif alternative.outer.satisfied and all(_uncaptured(a.outer) or a.outer.ok is False for a in alternatives):
-            if _uncaptured(alternative.outer):
+        elif alternative.outer.satisfied and all(a.outer.lost or a.outer.ok is False for a in alternatives):
+            if alternative.outer.lost:
                 yield _Claim(alternative.outer, model, alternative)
-
-
-def _uncaptured(chain: Chain) -> bool:
-    return chain.capture is not None and chain.capture.ok is False

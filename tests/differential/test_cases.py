@@ -80,6 +80,21 @@ FORWARDING = (
 )
 SECOND_OF_TWO = "def {setter}(self, layers):\n    ...\n\n"
 
+BUILDS_ANEW = (
+    'class Heir(Wrap):\n    def __init__(self, *, vllm_config, prefix=""):\n        nn.Module.__init__(self)\n'
+    "        self.language_model = OTHER(vllm_config=vllm_config)"
+)
+NESTED = (
+    "class Wrapped(nn.Module):\n    def __init__(self, vllm_config):\n        super().__init__()\n"
+    "        self.decoder = DeltaModel(vllm_config=vllm_config)\n\n"
+    "    def forward(self, input_ids, positions, **kwargs):\n"
+    "        return self.decoder(input_ids, positions, **kwargs)\n\n\n"
+    "class Inner(DeltaPlain):\n    def __init__(self, *, vllm_config):\n        nn.Module.__init__(self)\n"
+    "        self.model = Wrapped(vllm_config)\n\n"
+    "    def {setter}(self, layers):\n        self.model.decoder.aux_hidden_state_layers = layers\n\n"
+    "    def {getter}(self):\n        return (2, 4, 5)"
+)
+
 KEPT = "self.{setter} = self.language_model.{setter}\nself.{getter} = self.language_model.{getter}\n"
 
 CASES: dict[str, Case] = {
@@ -400,6 +415,99 @@ CASES: dict[str, Case] = {
         build="try:\n    self.language_model = DeltaPlain(vllm_config=vllm_config)\n"
         "except ValueError:\n    self.language_model = BetaPlain(vllm_config=vllm_config)",
         end="return out[0] if isinstance(out, tuple) else out",
+    ),
+    "an heir does without what the class sets on its objects over an empty method": Case(
+        "works",
+        build=f"self.language_model = AlphaPlain(vllm_config=vllm_config)\n{KEPT}",
+        methods="def {setter}(self, layers):\n    ...\n\ndef {getter}(self):\n    ...",
+        after=BUILDS_ANEW.replace("OTHER", "AlphaPlain"),
+    ),
+    "an heir leads the constructor of the class to a model without support": Case(
+        "works",
+        build="self.language_model = self.inner_cls(vllm_config=vllm_config)",
+        methods=f"inner_cls = DeltaPlain\n{DELEGATION}",
+        after="class Heir(Wrap):\n    inner_cls = BetaPlain",
+    ),
+    "an heir leads a method of the class astray": Case(
+        "works",
+        methods="def _holder(self):\n    return self.language_model.model\n\n"
+        "def {setter}(self, layers):\n    self._holder().aux_hidden_state_layers = layers\n\n"
+        "def {getter}(self):\n    return (2, 4, 5)",
+        after="class Heir(Wrap):\n    def _holder(self):\n        return self.language_model",
+    ),
+    "the decoder of a model that the configuration chooses is deleted": Case(
+        "broken",
+        build="self.language_model = init_vllm_registered_model(vllm_config, hf_config=config.text_config)\n"
+        "self.decoder = self.language_model.model\ndel self.language_model.model",
+    ),
+    "methods of a model that the configuration chooses are set on the object": Case(
+        "config-dependent",
+        build="self.language_model = init_vllm_registered_model(vllm_config, hf_config=config.text_config)\n" + KEPT,
+        methods="",
+        generation="0.16",
+    ),
+    "a mixin's method fails and the class's own leads astray": Case(
+        "broken",
+        before=f"{NESTED}\n\n\nclass Asking:\n    def {{getter}}(self):\n        return self.missing.{{getter}}()",
+        bases="Asking, nn.Module, SupportsEagle3",
+        build="self.language_model = Inner(vllm_config=vllm_config)",
+        methods="def {setter}(self, layers):\n    self.language_model.model.aux_hidden_state_layers = layers",
+    ),
+    "a class that does not declare keeps a method of a model whose place another takes": Case(
+        "undeclared",
+        bases="nn.Module",
+        build="self.language_model = AlphaPlain(vllm_config=vllm_config)\n"
+        "self.{setter} = self.language_model.{setter}\n"
+        "self.language_model = AlphaPlain(vllm_config=vllm_config)",
+        generation="0.16",
+    ),
+    "the first child that could be the language model is not known": Case(
+        "unknown",
+        bases="nn.Module, SupportsMultiModal, SupportsEagle3",
+        build="self.first = (lambda: AlphaModel(vllm_config=vllm_config))()\n"
+        "self.language_model = DeltaPlain(vllm_config=vllm_config)",
+        methods="",
+    ),
+    "the decoder of one of several inner models goes and comes back, and is set by name": Case(
+        "works",
+        build='table = {"alpha": AlphaPlain, "beta": DeltaPlain}\n'
+        "self.language_model = table.get(config.text_config.model_type, AlphaPlain)(vllm_config=vllm_config)\n"
+        "self.decoder = self.language_model.model\ndel self.language_model.model\n"
+        "self.language_model.model = self.decoder",
+        methods="def {setter}(self, layers):\n"
+        '    setattr(self.language_model.model, "aux_hidden_state_layers", layers)\n\n'
+        "def {getter}(self):\n    return (2, 4, 5)",
+    ),
+    "one inner model after another, the first of which stays": Case(
+        "works",
+        build="self.language_model = BetaPlain(vllm_config=vllm_config)\n"
+        'if config.text_config.model_type == "alpha":\n    self.kept = self.language_model\n'
+        "    self.language_model = DeltaPlain(vllm_config=vllm_config)\nelse:\n"
+        "    self.language_model = AlphaPlain(vllm_config=vllm_config)",
+    ),
+    "both arms of an expression build, and what is kept goes with each": Case(
+        "works",
+        build='self.language_model = (AlphaPlain(vllm_config=vllm_config) if config.text_config.model_type == "alpha" '
+        "else DeltaPlain(vllm_config=vllm_config))\nself.decoder = self.language_model.model\n"
+        "del self.language_model.model\nself.language_model.model = self.decoder",
+        methods="def {setter}(self, layers):\n    self.decoder.aux_hidden_state_layers = layers\n\n"
+        "def {getter}(self):\n    return (2, 4, 5)",
+    ),
+    "forwarding to one of two models, one of which is not known": Case(
+        "unknown",
+        before=f"{FORWARDING}\n\n\n{MADE}",
+        bases="Forwarding, nn.Module",
+        build='self.language_model = {"alpha": Inner}.get(config.text_config.model_type, BetaPlain)'
+        "(vllm_config=vllm_config)",
+        methods="",
+        generation="0.16",
+    ),
+    "one of two methods, of which the other raises": Case(
+        "unknown",
+        build=Case.build + "\nself.text_config = config.text_config",
+        methods="def _give(self):\n    return (2, 4, 5)\n\ndef _refuse(self):\n    raise NotImplementedError\n\n"
+        "def {setter}(self, layers):\n    self.language_model.{setter}(layers)\n\ndef {getter}(self):\n"
+        "    give = self._give if self.text_config.model_type else self._refuse\n    return give()",
     ),
 }
 
