@@ -12,6 +12,7 @@ from analyzer.audit import Audit
 from analyzer.beside import beside
 from analyzer.checkout import Checkout
 from analyzer.checkpoint import Checkpoint
+from analyzer.collection import without_collection
 from analyzer.contracts import Contract, read_contracts
 from analyzer.findings import Finding
 from analyzer.gates import Consumers, find_consumers
@@ -159,17 +160,6 @@ def require_contracts(contracts: Collection[str], wanted: Sequence[str]) -> None
             raise EngineError(f"this checkout has no contract {name}{hint}")
 
 
-def _without_collection(checkout: Checkout, wanted: Sequence[str], stage: Stage) -> Audit:
-    """Read with the garbage collector off: hundreds of thousands of small tuples would make it run all the time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        return read_checkout(checkout, wanted, stage)
-    finally:
-        if was_on:
-            gc.enable()
-
-
 def audit(
     checkout: Checkout,
     rules: Iterable[Checks],
@@ -202,7 +192,8 @@ def read_and_judge(
     stage: Stage = unmeasured,
 ) -> tuple[Audit, Report]:
     """As :func:`audit`, with what was read beside the report."""
-    read = _without_collection(checkout, contracts, stage)
+    with without_collection():  # hundreds of thousands of small tuples would make it run all the time
+        read = read_checkout(checkout, contracts, stage)
     gc.freeze()  # what was read stays: to look through it for garbage again and again would take longer than the rules
     try:
         return read, judge(read, rules, contracts, stage, on_request)

@@ -22,8 +22,8 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     map(
         frozenset,
         (
-            {"folders", "globs", "lower", "mro", "nearest", "outline", "problems", "scan", "store", "timings"}
-            | {"toml_lines"},
+            {"collection", "folders", "globs", "lower", "mro", "nearest", "outline", "problems", "scan", "store"}
+            | {"timings", "toml_lines"},
             {"beside", "blocks", "essence", "findings"},
             {"facts", "fingerprint", "handling", "heads", "packages", "records", "source"},
             {"version"},
@@ -200,7 +200,9 @@ def test_imports_go_one_way(path: Path) -> None:
 
 def test_repairs_are_carried_out_from_their_description_alone() -> None:
     for path in files("analyzer/fix"):
-        assert all(parts(imported) <= {"fix", "findings"} for imported in imports(path)), rel(path)
+        assert all(parts(imported) <= {"fix", "findings", "collection", "outline"} for imported in imports(path)), rel(
+            path
+        )
 
 
 STANDALONE = ("run", "exercise", "flow", "stand_ins")

@@ -6,9 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from analyzer.fix.definitions import only
+from analyzer.fix.folding import Function
 from analyzer.fix.listing import line_limit
 from analyzer.fix.source import Refused, Splice, splice
-from analyzer.fix.tree import Function, Module, last_line
+from analyzer.fix.tree import Module, last_line
 
 
 def add_statement(

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from analyzer.fix.tree import Function, Module, suites
+from analyzer.fix.folding import Function, parse, suites
+from analyzer.fix.tree import Module
+
+# At the start of a statement; lines of texts that begin with the word only cost time.
+_GLOBAL = re.compile(r"(?:^|[;:])[ \t\f]*global\b", re.MULTILINE)
 
 Context = Literal["module", "type-checking", "conditional"]
 
@@ -55,7 +60,7 @@ def absolute_module(node: ast.ImportFrom, package: str) -> str:
 def bindings(module: Module, package: str) -> Iterator[Binding]:
     """All names that the module's own statements bind, and those that functions declare global."""
     yield from _block(module.tree.body, "module", package)
-    for node in ast.walk(module.tree) if "global" in module.text else ():
+    for node in ast.walk(parse(module.text)) if _GLOBAL.search(module.text) else ():
         if isinstance(node, ast.Global):
             for name in node.names:
                 yield Binding(name, node.lineno, "conditional")

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 
 from analyzer.findings import CollectStates
 from analyzer.fix.comments import first_with_comments, take_deeper
+from analyzer.fix.folding import Function
 from analyzer.fix.layout import lay_out, one_line
 from analyzer.fix.listing import insert_item, line_limit
 from analyzer.fix.source import Refused, Splice, splice
 from analyzer.fix.tokens import scan_brackets
-from analyzer.fix.tree import Function, Module, first_line, functions, last_line
+from analyzer.fix.tree import Module, first_line, functions, last_line
 
 
 def collect_states(text: str, edit: CollectStates, line_length: int | None = None) -> str:

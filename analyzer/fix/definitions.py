@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 
 from analyzer.fix.comments import columns, first_with_comments, take_deeper
+from analyzer.fix.folding import Function, suites
 from analyzer.fix.method_source import parse_method, render_method
 from analyzer.fix.source import Refused, Splice, splice
 from analyzer.fix.tokens import tokens
-from analyzer.fix.tree import Function, Module, first_line, functions, last_line, scope, suites
+from analyzer.fix.tree import Module, first_line, functions, last_line, scope
 
 
 def replace_method(text: str, cls: str, method: str, source: str) -> str:

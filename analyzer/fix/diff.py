@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 from analyzer.fix.plan import FileChange, Plan
+from analyzer.fix.source import common_ends
 
 _CONTEXT = 3
 _NO_NEWLINE = b"\\ No newline at end of file\n"
@@ -44,12 +45,7 @@ def _name(path: str) -> bytes:
 
 def _hunks(before: Sequence[bytes], after: Sequence[bytes]) -> Iterator[list[_Opcode]]:
     """Groups of opcodes with context; the equal beginnings and ends, most of a file, are cut off first."""
-    head = 0
-    while head < min(len(before), len(after)) and before[head] == after[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(before), len(after)) - head and before[-1 - tail] == after[-1 - tail]:
-        tail += 1
+    head, tail = common_ends(before, after)
     head, tail = max(0, head - _CONTEXT), max(0, tail - _CONTEXT)
     old, new = before[head : len(before) - tail], after[head : len(after) - tail]
     if old != new:

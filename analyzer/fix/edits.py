@@ -34,6 +34,7 @@ from analyzer.fix.literals import add_list_item
 from analyzer.fix.method_source import rename_names
 from analyzer.fix.methods import add_methods
 from analyzer.fix.signatures import replace_signature
+from analyzer.fix.source import common_ends
 from analyzer.fix.statements import annotate_result, write_statement
 
 
@@ -77,12 +78,16 @@ def apply_edits(text: str, edits: Sequence[Edit], line_length: int | None = None
 
 def moved_line(line: int, before: str, after: str) -> int:
     """Where a line (from 1) of a text is after edits; a changed line, where its replacement is."""
-    if before == after:
+    old, new = before.split("\n"), after.split("\n")
+    head, tail = common_ends(old, new)
+    if line <= head:
         return line
-    matcher = SequenceMatcher(None, before.split("\n"), after.split("\n"), autojunk=False)
+    if line > len(old) - tail:
+        return line + len(new) - len(old)
+    matcher = SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False)
     for _, start, end, new_start, new_end in matcher.get_opcodes():
-        if start < line <= end:
-            return min(new_start + line - start, max(new_start + 1, new_end))
+        if start < line - head <= end:
+            return head + min(new_start + line - head - start, max(new_start + 1, new_end))
     return line
 
 

@@ -7,8 +7,9 @@ import inspect
 import textwrap
 from collections.abc import Mapping
 
+from analyzer.fix.folding import Function
 from analyzer.fix.source import Refused, Splice, splice
-from analyzer.fix.tree import Function, Module
+from analyzer.fix.tree import Module
 
 _UNIT = "    "  # one step of indentation in the sources that rules write
 

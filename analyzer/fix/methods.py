@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from analyzer.fix.comments import first_with_comments, last_with_comments
+from analyzer.fix.folding import Function
 from analyzer.fix.method_source import parse_method, render_method, same_method
 from analyzer.fix.source import Refused
 from analyzer.fix.tokens import scan_header
-from analyzer.fix.tree import Function, Module, classes, first_line, functions, last_line, scope
+from analyzer.fix.tree import Module, classes, first_line, functions, last_line, scope
 
 
 def add_methods(text: str, cls: str, methods: Sequence[str], after: Sequence[str] = ()) -> str:

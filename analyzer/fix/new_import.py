@@ -6,9 +6,10 @@ import ast
 from bisect import bisect_right
 
 from analyzer.fix.bindings import absolute_module
+from analyzer.fix.folding import Function, parse
 from analyzer.fix.import_order import section, statement_key
 from analyzer.fix.listing import width
-from analyzer.fix.tree import Function, Module, first_line, last_line, parse
+from analyzer.fix.tree import Module, first_line, last_line
 
 Import = ast.Import | ast.ImportFrom
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
+from analyzer.collection import without_collection
 from analyzer.findings import (
     AddAssignment,
     AddBase,
@@ -25,6 +26,7 @@ from analyzer.findings import (
     ReplaceSignature,
 )
 from analyzer.fix.edits import apply_edits, moved_line
+from analyzer.fix.folding import parse
 from analyzer.fix.method_source import parse_method
 from analyzer.fix.source import Refused, Source
 from analyzer.fix.tree import Module
@@ -66,15 +68,40 @@ class Plan:
 def plan_fixes(root: Path, fixes: Sequence[Fix], changed: Mapping[str, bytes] | None = None) -> Plan:
     """Carry out fixes in memory.
 
-    Each fix is carried out whole or not at all, on top of those before it; each result is verified.  A fix
+    Each fix is carried out whole or not at all, on top of those before it; the result is verified.  A fix
     that contradicts an earlier one is refused.  Nothing is written.
+
+    A file is verified once, with all that was done to it.  Only where that fails is it done after each fix, such
+    that the fix at fault is refused and the others are not.
 
     Args:
         root: the folder that the fixes' paths are relative to; its ``pyproject.toml`` sets the line length.
         fixes: in order of preference.
         changed: files that are to have other contents than they have on disk, by path.
     """
-    desk = _Desk(root, changed or {})
+    with without_collection():  # syntax trees are no garbage, and took twice as long with it
+        desk = _Desk(root, changed or {})
+        plan = _carry_out(desk, fixes)
+        if desk.is_sound():
+            return replace(plan, changes=tuple(desk.changes()))
+        return _plan_one_by_one(root, fixes, changed or {})
+
+
+def _plan_one_by_one(root: Path, fixes: Sequence[Fix], changed: Mapping[str, bytes]) -> Plan:
+    desk = _Desk(root, changed, one_by_one=True)
+    plan = _carry_out(desk, fixes)
+    if unstable := desk.unstable():
+        paths = ", ".join(sorted(unstable))
+        done = (*plan.applied, *plan.unchanged)
+        bad = [fix for fix in done if not unstable.isdisjoint(edit.path for edit in fix.edits)]
+        rest = plan_fixes(root, [fix for fix in fixes if fix not in bad], changed)
+        reason = f"a second pass over {paths} would change it again"
+        return replace(rest, refused=(*rest.refused, *((fix, reason) for fix in bad)))
+    return replace(plan, changes=tuple(desk.changes()))
+
+
+def _carry_out(desk: _Desk, fixes: Sequence[Fix]) -> Plan:
+    """What becomes of each fix; the changes stay on the desk."""
     applied: list[Fix] = []
     unchanged: list[Fix] = []
     refused: list[tuple[Fix, str]] = []
@@ -84,13 +111,7 @@ def plan_fixes(root: Path, fixes: Sequence[Fix], changed: Mapping[str, bytes] | 
             refused.append((fix, reason))
         else:
             (applied if changes else unchanged).append(fix)
-    if unstable := desk.unstable():
-        paths = ", ".join(sorted(unstable))
-        bad = [fix for fix in (*applied, *unchanged) if not unstable.isdisjoint(edit.path for edit in fix.edits)]
-        rest = plan_fixes(root, [fix for fix in fixes if fix not in bad], changed)
-        reason = f"a second pass over {paths} would change it again"
-        return replace(rest, refused=(*rest.refused, *((fix, reason) for fix in bad)))
-    return Plan(tuple(desk.changes()), tuple(applied), tuple(unchanged), tuple(refused))
+    return Plan((), tuple(applied), tuple(unchanged), tuple(refused))
 
 
 def _attempt(desk: _Desk, fix: Fix) -> tuple[bool, str]:
@@ -112,10 +133,10 @@ class _File:
 
 
 class _Desk:
-    """The files that fixes work on, in memory."""
+    """The files that fixes work on, in memory; ``one_by_one`` says whether they are verified after each fix."""
 
-    def __init__(self, root: Path, changed: Mapping[str, bytes]) -> None:
-        self.root, self.changed = root, changed
+    def __init__(self, root: Path, changed: Mapping[str, bytes], *, one_by_one: bool = False) -> None:
+        self.root, self.changed, self.one_by_one = root, changed, one_by_one
         self.line_length = configured_line_length(root)
         self.files: dict[str, _File] = {}
         self.claims: dict[tuple[str, str, str], str] = {}
@@ -145,14 +166,24 @@ class _Desk:
             if after != file.data:
                 yield FileChange(path, file.data, after)
 
+    def is_sound(self) -> bool:
+        """Whether every file is what its edits declare and nothing else, and would stay so."""
+        return all(self._is_verified(path, file) and self._is_stable(file) for path, file in self.files.items())
+
     def unstable(self) -> set[str]:
         """The files that would change again if all their edits were carried out a second time."""
         return {path for path, file in self.files.items() if not self._is_stable(file)}
 
+    def _is_verified(self, path: str, file: _File) -> bool:
+        try:
+            if file.current != file.original:
+                verify(path, file.original, file.current, [edit for edits in file.edits for edit in edits])
+        except Refused:
+            return False
+        return True
+
     def _is_stable(self, file: _File) -> bool:
         text = file.current.text
-        if len(file.edits) < 2:
-            return True  # checked when it was carried out
         try:
             return all(apply_edits(text, edits, self.line_length)[0] == text for edits in file.edits)
         except Refused:
@@ -162,14 +193,24 @@ class _Desk:
         try:
             return self._edit(self._file(path), path, edits)
         except Refused as reason:
-            raise Refused(f"{path}: {reason}") from None
+            raise Refused(f"{path}: {self._defect(path) or reason}") from None
+
+    def _defect(self, path: str) -> str:
+        """Why a file does not parse: what an edit made of it, or missed in it, counts for less."""
+        try:
+            parse(self.files[path].original.text if path in self.files else "")
+        except Refused as reason:
+            return str(reason)
+        return ""
 
     def _edit(self, file: _File, path: str, edits: Sequence[Edit]) -> _Edited:
         if file.current != file.original:
             edits = [_moved(edit, file.original.text, file.current.text) for edit in edits]
         text, done = apply_edits(file.current.text, edits, self.line_length)
         source = file.current.with_text(text)
-        if source != file.current:
+        if source == file.original:
+            parse(text)  # nothing else looks into all bodies of a file that does not change
+        if source != file.current and self.one_by_one:
             verify(path, file.current, source, done)
             if apply_edits(text, done, self.line_length)[0] != text:
                 raise Refused("a second pass would change it again")

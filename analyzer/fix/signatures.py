@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from analyzer.fix.folding import Function
 from analyzer.fix.listing import line_limit, width
 from analyzer.fix.source import Refused, Splice, splice
 from analyzer.fix.tokens import tokens
-from analyzer.fix.tree import Function, Module, functions
+from analyzer.fix.tree import Module, functions
 
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 

@@ -6,7 +6,7 @@ import codecs
 import io
 import re
 import tokenize
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 _BARE_CR = re.compile(r"\r(?!\n)")
@@ -91,3 +91,11 @@ def splice(text: str, splices: Iterable[Splice]) -> str:
         parts += (text[done : cut.start], cut.new)
         done = cut.end
     return "".join([*parts, text[done:]])
+
+
+def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]:
+    """How many items two sequences begin with alike, and how many of the others they end with alike."""
+    most = min(len(old), len(new))
+    head = next((at for at in range(most) if old[at] != new[at]), most)
+    tail = next((at for at in range(most - head) if old[-1 - at] != new[-1 - at]), most - head)
+    return head, tail

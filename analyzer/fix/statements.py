@@ -7,10 +7,11 @@ import ast
 from analyzer.findings import AddStatement, AnnotateResult
 from analyzer.fix.collecting import only_function
 from analyzer.fix.comments import first_with_comments
+from analyzer.fix.folding import Function
 from analyzer.fix.layout import lay_out
 from analyzer.fix.listing import line_limit, width
 from analyzer.fix.source import Refused, Splice, splice
-from analyzer.fix.tree import Function, Module, last_line
+from analyzer.fix.tree import Module, last_line
 
 
 def write_statement(text: str, edit: AddStatement, line_length: int | None = None) -> str:

@@ -27,6 +27,7 @@ from analyzer.fix.bases import base_name
 from analyzer.fix.bindings import absolute_module, bindings, package_of
 from analyzer.fix.collecting import holds, only_function, undo
 from analyzer.fix.comments import columns, first_with_comments, take_deeper
+from analyzer.fix.folding import Function, suites
 from analyzer.fix.literals import literals_with, strings
 from analyzer.fix.method_source import parse_method, same_method
 from analyzer.fix.methods import is_placeholder
@@ -34,17 +35,7 @@ from analyzer.fix.signatures import same_signature
 from analyzer.fix.source import Refused, Source
 from analyzer.fix.statements import drop_statement, has_annotation, has_statement
 from analyzer.fix.tokens import tokens
-from analyzer.fix.tree import (
-    Function,
-    Module,
-    classes,
-    first_line,
-    functions,
-    last_line,
-    literals,
-    scope,
-    suites,
-)
+from analyzer.fix.tree import Module, classes, first_line, functions, last_line, scope
 from analyzer.fix.witness import witness
 
 
@@ -69,7 +60,7 @@ def verify(path: str, before: Source, after: Source, edits: Sequence[Edit]) -> N
     if ast.get_docstring(old.tree, clean=False) != ast.get_docstring(new.tree, clean=False):
         raise Refused("the edited file has lost its docstring")
     try:
-        same = _same_outside(before.text, after.text, edits)
+        same = _same_outside(old, new, edits)
     except RecursionError:
         raise Refused("is nested too deeply to compare") from None
     if not same:
@@ -168,12 +159,41 @@ def _dropped_lines(module: Module, edits: Iterable[Edit]) -> set[int]:
 # -- all else is what it was
 
 
-def _same_outside(before: str, after: str, edits: Iterable[Edit]) -> bool:
+def _same_outside(old: Module, new: Module, edits: Sequence[Edit]) -> bool:
     """Whether two texts have equal trees when everything that the edits declare is taken out of both."""
-    old, new = Module(before), Module(after)  # not the shared ones: these trees are used up
+    return _same_trees(*_without_common(old, new), edits) or _same_trees(old.text, new.text, edits)
+
+
+def _without_common(old: Module, new: Module) -> tuple[str, str]:
+    """The texts with a name in place of each top-level statement that is written alike in both: most of a file."""
+    mark = "_"
+    while mark in old.text or mark in new.text:
+        mark += "_"
+    ones, twos = _statements(old), _statements(new)
+    common = {text: f"{mark}{number}\n" for number, text in enumerate({*ones} & {*twos})}
+    one, two = ("".join(common.get(text, text) for text in texts) for texts in (ones, twos))
+    return one, two
+
+
+def _statements(module: Module) -> list[str]:
+    """The lines of each top-level statement; the whole text where statements share a line."""
+    texts: list[str] = []
+    done = 0
+    for node in module.tree.body:
+        first, last = first_line(node), last_line(node)
+        if first <= done:
+            return [module.text]
+        texts.append("".join(module.lines[first - 1 : last]))
+        done = last
+    return texts
+
+
+def _same_trees(before: str, after: str, edits: Iterable[Edit]) -> bool:
+    whole = any(isinstance(edit, AddListItem) for edit in edits)  # literals are looked for in bodies too
+    old, new = Module(before, whole=whole), Module(after, whole=whole)  # not the shared ones: these are used up
     for edit in edits:
-        _drop(old.tree, edit)
-        _drop(new.tree, edit)
+        _drop(old, edit)
+        _drop(new, edit)
     if len(old.tree.body) != len(new.tree.body):
         return False
     pairs = zip(old.tree.body, new.tree.body, strict=True)
@@ -197,14 +217,14 @@ def _lines(module: Module, node: ast.stmt) -> list[str]:
     return module.lines[first_line(node) - 1 : last_line(node)]
 
 
-def _drop(tree: ast.Module, edit: Edit) -> None:
+def _drop(module: Module, edit: Edit) -> None:
     if isinstance(edit, AddImport):
-        _drop_import(tree, edit)
+        _drop_import(module.tree, edit)
     elif isinstance(edit, AddListItem):
-        for literal in literals_with(literals(tree), edit.beside):
+        for literal in literals_with(module.literals, edit.beside):
             literal.elts = [entry for entry in literal.elts if not _is_string(entry, edit.item)]
     else:
-        for name, cls in classes(tree.body):
+        for name, cls in classes(module.tree.body):
             if name == edit.cls:
                 _drop_from_class(cls, edit)
 
