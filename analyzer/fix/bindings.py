@@ -60,10 +60,14 @@ def absolute_module(node: ast.ImportFrom, package: str) -> str:
 def bindings(module: Module, package: str) -> Iterator[Binding]:
     """All names that the module's own statements bind, and those that functions declare global."""
     yield from _block(module.tree.body, "module", package)
-    for node in ast.walk(parse(module.text)) if _GLOBAL.search(module.text) else ():
+    for node in ast.walk(parse(module.text)) if _may_declare_globals(module.text) else ():
         if isinstance(node, ast.Global):
             for name in node.names:
                 yield Binding(name, node.lineno, "conditional")
+
+
+def _may_declare_globals(text: str) -> bool:
+    return "global" in text and _GLOBAL.search(text) is not None
 
 
 def _block(body: list[ast.stmt], context: Context, package: str) -> Iterator[Binding]:

@@ -63,17 +63,38 @@ def apply_edits(text: str, edits: Sequence[Edit], line_length: int | None = None
         text = add_list_item(text, item.line, item.beside, item.item, line_length)
     names: dict[str, str] = {}
     imports = [edit for edit in edits if isinstance(edit, AddImport)]
+    imported = text
     for wanted in imports:
         users = [edit.cls for edit in edits if isinstance(edit, AddBase) and edit.base == wanted.name]
-        text, names[wanted.name] = ensure_import(text, wanted.path, wanted.module, wanted.name, line_length, users)
-    done: list[Edit] = [*imports]
-    for edit in sorted(edits, key=lambda edit: isinstance(edit, AddBase)):
-        if not isinstance(edit, AddListItem | AddImport):
-            localised = with_local_names(edit, names)
-            text = _apply_to_class(text, localised, line_length)
-            done.append(localised)
-    moved = (replace(item, line=moved_line(item.line, original, text)) for item in items)
-    return text, (*moved, *done)
+        imported, names[wanted.name] = ensure_import(
+            imported, wanted.path, wanted.module, wanted.name, line_length, users
+        )
+    on_classes = [edit for edit in edits if not isinstance(edit, AddListItem | AddImport)]
+    localised = [with_local_names(edit, names) for edit in sorted(on_classes, key=lambda e: isinstance(e, AddBase))]
+    changed = text
+    for edit in localised:
+        changed = _apply_to_class(changed, edit, line_length)
+    merged = _merged(text, imported, changed)
+    if merged is None:
+        merged = imported
+        for edit in localised:
+            merged = _apply_to_class(merged, edit, line_length)
+    moved = (replace(item, line=moved_line(item.line, original, merged)) for item in items)
+    return merged, (*moved, *imports, *localised)
+
+
+def _merged(text: str, imported: str, changed: str) -> str | None:
+    """A text with two changes, the one above the other; None where they are not.
+
+    What is done to classes does not depend on the lines of imports, and the text as it was is parsed already.
+    """
+    if imported == text:
+        return changed
+    lines, above, below = text.split("\n"), imported.split("\n"), changed.split("\n")
+    untouched = common_ends(lines, above)[1]
+    if common_ends(lines, below)[0] < len(lines) - untouched:
+        return None
+    return "\n".join([*above[: len(above) - untouched], *below[len(lines) - untouched :]])
 
 
 def moved_line(line: int, before: str, after: str) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import warnings
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import cast
 
@@ -20,6 +21,7 @@ from analyzer.outline import Body, outline
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 # Definitions, which are scopes of their own, and the most frequent of simple statements.
 _WITHOUT_SUITES = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.Assign, ast.AnnAssign, ast.Expr)
+_LEAVES = frozenset({ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del, ast.alias})
 
 
 def parse(text: str) -> ast.Module:
@@ -67,6 +69,34 @@ def suites(node: ast.stmt) -> Iterator[list[ast.stmt]]:
             yield block
     for part in [*getattr(node, "handlers", ()), *getattr(node, "cases", ())]:
         yield part.body
+
+
+def nodes(tree: ast.Module, lines: Sequence[int]) -> Iterator[ast.AST]:
+    """The nodes of statements that stand on some lines, in no order; names and constants are left out.
+
+    Args:
+        tree: a whole one.
+        lines: sorted, from 1.
+    """
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.stmt) and not _stands_on(node, lines):
+            continue
+        yield node
+        if isinstance(node, _Folded):
+            _ = node.body
+        for value in vars(node).values():
+            if isinstance(value, list):
+                pending += [part for part in value if isinstance(part, ast.AST) and type(part) not in _LEAVES]
+            elif isinstance(value, ast.AST) and type(value) not in _LEAVES:
+                pending.append(value)
+
+
+def _stands_on(node: ast.stmt, lines: Sequence[int]) -> bool:
+    first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
+    place = bisect_left(lines, first)
+    return place < len(lines) and lines[place] <= (node.end_lineno or node.lineno)
 
 
 def _fold(block: list[ast.stmt], bodies: dict[int, Body], lines: Sequence[str]) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
+from analyzer.fix.folding import nodes
 from analyzer.fix.listing import insert_item, line_limit
 from analyzer.fix.source import Refused
 from analyzer.fix.tokens import scan_brackets
-from analyzer.fix.tree import Literal, Module, last_line
+from analyzer.fix.tree import Module, last_line
+
+Literal = ast.List | ast.Tuple | ast.Set
 
 
 def add_list_item(text: str, line: int, beside: str, item: str, line_length: int | None = None) -> str:
@@ -42,15 +45,28 @@ def strings(node: Literal) -> list[str]:
     return [e.value for e in node.elts if isinstance(e, ast.Constant) and isinstance(e.value, str)]
 
 
-def literals_with(among: Iterable[Literal], beside: str) -> list[Literal]:
-    """Those list, tuple and set literals that hold a string, in order of the text."""
-    found = [node for node in among if beside in strings(node)]
+def literals_with(module: Module, beside: str, *, everywhere: bool = False) -> list[Literal]:
+    """The list, tuple and set literals that hold a string, in order of the text.
+
+    Args:
+        module: the text.
+        beside: the string.
+        everywhere: whether to look for those too that write it with escapes or in parts, which is done in any case
+            if no other is found: it takes ten times as long.
+    """
+    lines = [number for number, line in enumerate(module.lines, 1) if everywhere or beside in line]
+    found = [node for node in nodes(module.tree, lines) if isinstance(node, Literal) and beside in strings(node)]
+    if not found and not everywhere:
+        return literals_with(module, beside, everywhere=True)
     return sorted(found, key=lambda node: (node.lineno, node.col_offset))
 
 
 def _find(module: Module, line: int, beside: str) -> Literal:
-    found = literals_with(module.literals, beside)
-    here = [node for node in found if node.lineno <= line <= last_line(node)]
+    found = literals_with(module, beside)
+    here = _on(line, found)
+    if len(here) != 1:
+        found = literals_with(module, beside, everywhere=True)
+        here = _on(line, found)
     chosen = here or found
     if len(chosen) == 1:
         return chosen[0]
@@ -58,6 +74,10 @@ def _find(module: Module, line: int, beside: str) -> Literal:
         raise Refused(f"no list, tuple or set holds {beside!r}")
     lines = ", ".join(str(node.lineno) for node in chosen)
     raise Refused(f"several lists, tuples or sets hold {beside!r} (lines {lines})")
+
+
+def _on(line: int, among: Sequence[Literal]) -> list[Literal]:
+    return [node for node in among if node.lineno <= line <= last_line(node)]
 
 
 def _is_string(node: ast.expr) -> bool:

@@ -65,61 +65,96 @@ class Plan:
     refused: tuple[tuple[Fix, str], ...] = ()
 
 
+_Verdict = bool | str
+"""Whether a fix changes anything; or the reason why it is refused."""
+
+
 def plan_fixes(root: Path, fixes: Sequence[Fix], changed: Mapping[str, bytes] | None = None) -> Plan:
     """Carry out fixes in memory.
 
     Each fix is carried out whole or not at all, on top of those before it; the result is verified.  A fix
     that contradicts an earlier one is refused.  Nothing is written.
 
-    A file is verified once, with all that was done to it.  Only where that fails is it done after each fix, such
-    that the fix at fault is refused and the others are not.
-
     Args:
         root: the folder that the fixes' paths are relative to; its ``pyproject.toml`` sets the line length.
         fixes: in order of preference.
         changed: files that are to have other contents than they have on disk, by path.
     """
+    tree = _Tree(root, changed or {}, configured_line_length(root))
+    made: list[FileChange] = []
+    verdicts: dict[int, _Verdict] = {}
     with without_collection():  # syntax trees are no garbage, and took twice as long with it
-        desk = _Desk(root, changed or {})
-        plan = _carry_out(desk, fixes)
-        if desk.is_sound():
-            return replace(plan, changes=tuple(desk.changes()))
-        return _plan_one_by_one(root, fixes, changed or {})
+        for group in _groups(fixes):
+            changes, found = _plan_group(tree, group)
+            made += changes
+            verdicts.update(found)
+    told = sorted(verdicts.items())
+    return Plan(
+        changes=tuple(sorted(made, key=lambda change: change.path)),
+        applied=tuple(fixes[number] for number, verdict in told if verdict is True),
+        unchanged=tuple(fixes[number] for number, verdict in told if verdict is False),
+        refused=tuple((fixes[number], verdict) for number, verdict in told if isinstance(verdict, str)),
+    )
 
 
-def _plan_one_by_one(root: Path, fixes: Sequence[Fix], changed: Mapping[str, bytes]) -> Plan:
-    desk = _Desk(root, changed, one_by_one=True)
-    plan = _carry_out(desk, fixes)
+def _groups(fixes: Sequence[Fix]) -> list[dict[int, Fix]]:
+    """Fixes that share files, directly or not, by their numbers: no group has to do with another."""
+    groups: list[tuple[set[str], dict[int, Fix]]] = []
+    for number, fix in enumerate(fixes):
+        paths = {edit.path for edit in fix.edits}
+        members = {number: fix}
+        for group in [group for group in groups if group[0] & paths]:
+            groups.remove(group)
+            paths |= group[0]
+            members |= group[1]
+        groups.append((paths, members))
+    return [dict(sorted(members.items())) for _, members in groups]
+
+
+@dataclass(frozen=True)
+class _Tree:
+    """Where files are read: a folder, contents that count instead of those on disk, the line length to keep."""
+
+    root: Path
+    changed: Mapping[str, bytes]
+    line_length: int | None
+
+
+def _plan_group(tree: _Tree, fixes: Mapping[int, Fix]) -> tuple[list[FileChange], dict[int, _Verdict]]:
+    """What becomes of the files and of each fix.
+
+    A file is verified once, with all that was done to it.  Only where that fails is it done after each fix, such
+    that the fix at fault is refused and the others are not.
+    """
+    desk = _Desk(tree)
+    verdicts = _carry_out(desk, fixes)
+    if desk.is_sound():
+        return list(desk.changes()), verdicts
+    desk = _Desk(tree, one_by_one=True)
+    verdicts = _carry_out(desk, fixes)
     if unstable := desk.unstable():
-        paths = ", ".join(sorted(unstable))
-        done = (*plan.applied, *plan.unchanged)
-        bad = [fix for fix in done if not unstable.isdisjoint(edit.path for edit in fix.edits)]
-        rest = plan_fixes(root, [fix for fix in fixes if fix not in bad], changed)
-        reason = f"a second pass over {paths} would change it again"
-        return replace(rest, refused=(*rest.refused, *((fix, reason) for fix in bad)))
-    return replace(plan, changes=tuple(desk.changes()))
+        reason = f"a second pass over {', '.join(sorted(unstable))} would change it again"
+        bad = [
+            number
+            for number, fix in fixes.items()
+            if not isinstance(verdicts[number], str) and not unstable.isdisjoint(edit.path for edit in fix.edits)
+        ]
+        rest = {number: fix for number, fix in fixes.items() if number not in bad}
+        changes, verdicts = _plan_group(tree, rest)
+        return changes, {**verdicts, **dict.fromkeys(bad, reason)}
+    return list(desk.changes()), verdicts
 
 
-def _carry_out(desk: _Desk, fixes: Sequence[Fix]) -> Plan:
+def _carry_out(desk: _Desk, fixes: Mapping[int, Fix]) -> dict[int, _Verdict]:
     """What becomes of each fix; the changes stay on the desk."""
-    applied: list[Fix] = []
-    unchanged: list[Fix] = []
-    refused: list[tuple[Fix, str]] = []
-    for fix in fixes:
-        changes, reason = _attempt(desk, fix)
-        if reason:
-            refused.append((fix, reason))
-        else:
-            (applied if changes else unchanged).append(fix)
-    return Plan((), tuple(applied), tuple(unchanged), tuple(refused))
+    return {number: _attempt(desk, fix) for number, fix in fixes.items()}
 
 
-def _attempt(desk: _Desk, fix: Fix) -> tuple[bool, str]:
-    """Whether a fix changes anything, or the reason why it is refused."""
+def _attempt(desk: _Desk, fix: Fix) -> _Verdict:
     try:
-        return desk.carry_out(fix), ""
+        return desk.carry_out(fix)
     except Refused as reason:
-        return False, str(reason)
+        return str(reason)
 
 
 @dataclass
@@ -135,9 +170,8 @@ class _File:
 class _Desk:
     """The files that fixes work on, in memory; ``one_by_one`` says whether they are verified after each fix."""
 
-    def __init__(self, root: Path, changed: Mapping[str, bytes], *, one_by_one: bool = False) -> None:
-        self.root, self.changed, self.one_by_one = root, changed, one_by_one
-        self.line_length = configured_line_length(root)
+    def __init__(self, tree: _Tree, *, one_by_one: bool = False) -> None:
+        self.tree, self.line_length, self.one_by_one = tree, tree.line_length, one_by_one
         self.files: dict[str, _File] = {}
         self.claims: dict[tuple[str, str, str], str] = {}
 
@@ -230,7 +264,8 @@ class _Desk:
 
     def _file(self, path: str) -> _File:
         if path not in self.files:
-            data = self.changed[path] if path in self.changed else read_inside(self.root, path)
+            tree = self.tree
+            data = tree.changed[path] if path in tree.changed else read_inside(tree.root, path)
             source = Source.decode(data)
             self.files[path] = _File(data, source, source)
         return self.files[path]

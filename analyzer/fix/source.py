@@ -96,6 +96,18 @@ def splice(text: str, splices: Iterable[Splice]) -> str:
 def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]:
     """How many items two sequences begin with alike, and how many of the others they end with alike."""
     most = min(len(old), len(new))
-    head = next((at for at in range(most) if old[at] != new[at]), most)
-    tail = next((at for at in range(most - head) if old[-1 - at] != new[-1 - at]), most - head)
-    return head, tail
+    head = _alike(old[:most], new[:most])
+    rest = most - head
+    return head, _alike(old[len(old) - rest :][::-1], new[len(new) - rest :][::-1])
+
+
+def _alike(one: Sequence[object], two: Sequence[object]) -> int:
+    """How many items two sequences of one length begin with alike, found by halves: slices compare fast."""
+    low, high = 0, len(one)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == two[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

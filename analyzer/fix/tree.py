@@ -13,10 +13,9 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import accumulate
 
-from analyzer.fix.folding import Function, parse, parse_folded, suites
+from analyzer.fix.folding import Function, parse_folded, suites
 from analyzer.fix.source import Refused
 
-Literal = ast.List | ast.Tuple | ast.Set
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 
@@ -25,17 +24,15 @@ class Module:
 
     Args:
         text: the source, without a byte order mark.
-        whole: whether to parse the bodies of functions at once, and not each when it is read.
 
     Raises:
         Refused: the text is no Python that the running interpreter can read.
     """
 
-    def __init__(self, text: str, *, whole: bool = False) -> None:
+    def __init__(self, text: str) -> None:
         self.text = text
         self.lines: list[str] = _LINES.findall(text)
-        self.tree = parse(text) if whole else parse_folded(text, self.lines)
-        self._whole = whole
+        self.tree = parse_folded(text, self.lines)
         self._starts = [0, *accumulate(map(len, self.lines))]
 
     def offset(self, line: int, column: int) -> int:
@@ -99,22 +96,6 @@ class Module:
             Refused: as above.
         """
         return _module_of(text)
-
-    @cached_property
-    def literals(self) -> list[Literal]:
-        """The list, tuple and set literals of the text, those in bodies too."""
-        found: list[Literal] = []
-        pending: list[ast.AST] = [self.tree if self._whole else parse(self.text)]
-        while pending:  # as ast.walk, in a third of its time
-            node = pending.pop()
-            if isinstance(node, Literal):
-                found.append(node)
-            for value in vars(node).values():
-                if isinstance(value, ast.AST):
-                    pending.append(value)
-                elif isinstance(value, list):
-                    pending += [part for part in value if isinstance(part, ast.AST)]
-        return found
 
     @cached_property
     def indent_unit(self) -> str:

@@ -88,7 +88,7 @@ def _holds(edit: Edit, module: Module) -> bool:
         bound = bindings(module, package_of(edit.path))
         return any(b.module == edit.module and b.origin == edit.name and b.context == "module" for b in bound)
     if isinstance(edit, AddListItem):
-        return any(edit.item in strings(node) for node in literals_with(module.literals, edit.beside))
+        return any(edit.item in strings(node) for node in literals_with(module, edit.beside))
     cls = module.class_named(edit.cls)
     if isinstance(edit, AddBase):
         return [base_name(base) for base in cls.bases].count(edit.base) == 1
@@ -189,8 +189,7 @@ def _statements(module: Module) -> list[str]:
 
 
 def _same_trees(before: str, after: str, edits: Iterable[Edit]) -> bool:
-    whole = any(isinstance(edit, AddListItem) for edit in edits)  # literals are looked for in bodies too
-    old, new = Module(before, whole=whole), Module(after, whole=whole)  # not the shared ones: these are used up
+    old, new = Module(before), Module(after)  # not the shared ones: these trees are used up
     for edit in edits:
         _drop(old, edit)
         _drop(new, edit)
@@ -221,7 +220,7 @@ def _drop(module: Module, edit: Edit) -> None:
     if isinstance(edit, AddImport):
         _drop_import(module.tree, edit)
     elif isinstance(edit, AddListItem):
-        for literal in literals_with(module.literals, edit.beside):
+        for literal in literals_with(module, edit.beside):
             literal.elts = [entry for entry in literal.elts if not _is_string(entry, edit.item)]
     else:
         for name, cls in classes(module.tree.body):
