@@ -60,15 +60,12 @@ def parse_folded(text: str, lines: Sequence[str]) -> ast.Module:
     return parse(text) if bodies else tree  # what is left belongs to no function: cut in the wrong place
 
 
-def suites(node: ast.stmt) -> Iterator[list[ast.stmt]]:
+def suites(node: ast.stmt) -> list[list[ast.stmt]]:
     """The blocks of a compound statement that belong to the scope around it."""
     if isinstance(node, _WITHOUT_SUITES):
-        return
-    for name in ("body", "orelse", "finalbody"):
-        if block := getattr(node, name, None):
-            yield block
-    for part in [*getattr(node, "handlers", ()), *getattr(node, "cases", ())]:
-        yield part.body
+        return []
+    blocks = [block for name in ("body", "orelse", "finalbody") if (block := getattr(node, name, None))]
+    return blocks + [part.body for part in [*getattr(node, "handlers", ()), *getattr(node, "cases", ())]]
 
 
 def nodes(tree: ast.Module, lines: Sequence[int]) -> Iterator[ast.AST]:
@@ -106,7 +103,7 @@ def _fold(block: list[ast.stmt], bodies: dict[int, Body], lines: Sequence[str]) 
             if (body := bodies.pop(node.lineno, None)) is not None:
                 block[place] = _folded(node, body, lines)
             continue
-        inner = [node.body] if isinstance(node, ast.ClassDef) else list(suites(node))
+        inner = [node.body] if isinstance(node, ast.ClassDef) else suites(node)
         for part in inner:
             _fold(part, bodies, lines)
         for handler in getattr(node, "handlers", ()):
@@ -125,8 +122,8 @@ def _folded(node: Function, body: Body, lines: Sequence[str]) -> Function:
     new = cls(**vars(node))
     vars(new).update(body=None, folded=body)
     last = lines[body.end_line - 1].rstrip(" \n")
-    if "#" in last or last.endswith(";"):  # the last statement ends before the line does
-        _end_with(new, new.body[-1])
+    if "#" in last:  # which may begin a comment, and that is no part of a function
+        _end_with(new, new._parsed())
     else:
         new.end_lineno, new.end_col_offset = body.end_line, len(last.encode())
     return new
@@ -137,13 +134,16 @@ class _Folded:
 
     folded: Body
 
+    def _parsed(self) -> ast.FunctionDef:
+        head = "async def f():" if isinstance(self, ast.AsyncFunctionDef) else "def f():"
+        tree = parse("\n" * (self.folded.line - 1) + head + self.folded.text)
+        function = cast(ast.FunctionDef, tree.body[0])
+        self._set(function.body)
+        return function
+
     def _get(self) -> list[ast.stmt]:
         known: list[ast.stmt] | None = vars(self)["body"]
-        if known is None:
-            head = "async def f():" if isinstance(self, ast.AsyncFunctionDef) else "def f():"
-            tree = parse("\n" * (self.folded.line - 1) + head + self.folded.text)
-            known = vars(self)["body"] = cast(ast.FunctionDef, tree.body[0]).body
-        return known
+        return self._parsed().body if known is None else known
 
     def _set(self, statements: list[ast.stmt]) -> None:
         vars(self)["body"] = statements
