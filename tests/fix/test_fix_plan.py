@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +12,7 @@ import pytest
 from analyzer.findings import AddListItem, Edit, Fix, RemoveMethod, RenameMethod, ReplaceMethod
 from analyzer.fix import plan, plan_fixes, write_plan
 from analyzer.fix.plan import configured_line_length
-from tests.fix.fixing import GETTER, PATH, SETTER, base, imported, methods
+from tests.fix.fixing import GETTER, MODELS, PATH, SETTER, base, imported, methods
 
 MODEL = "import torch\n\nfrom .interfaces import SupportsPP\n\n\nclass Model(SupportsPP):\n    def get(self): ...\n"
 CONFIG = "vllm/config.py"
@@ -235,3 +238,78 @@ def test_the_line_length_decides_how_a_list_breaks(tmp_path: Path) -> None:
     assert plan_fixes(tmp_path, [fix(base())]).changes[0].after.startswith(b"class Model(\n")
     tree(tmp_path, {"pyproject.toml": "[tool.ruff]\nline-length = 100\n"})
     assert plan_fixes(tmp_path, [fix(base())]).changes[0].after.startswith(line.encode())
+
+
+# -- a file is verified with all its fixes, and one by one where that fails
+
+
+def test_only_the_fix_at_fault_is_refused(tmp_path: Path) -> None:
+    tree(tmp_path, {PATH: b"# coding: latin-1\nclass Model:\n    x = '\xe9'\n"})
+    good = [fix(methods("def one(self): return 'é'\n")), fix(methods("def two(self): return 2\n"))]
+    bad = fix(methods("def new(self): return '日本'\n"))
+    result = plan_fixes(tmp_path, [good[0], bad, good[1]])
+    assert result.applied == tuple(good)
+    assert [refused for refused, _ in result.refused] == [bad]
+    assert result.changes == plan_fixes(tmp_path, good).changes
+
+
+BROKEN = {
+    "an edit that fits": base(),
+    "an edit that changes nothing": imported("SupportsPP"),
+    "an edit that does not fit": base(cls="Other"),
+    "an edit of the body": RenameMethod(PATH, "Model", "get", "new"),
+}
+
+
+@pytest.mark.parametrize("edit", BROKEN.values(), ids=list(BROKEN))
+@pytest.mark.parametrize("body", ["return (\n", "return )\n", "x = = 1\n"])
+def test_an_error_in_a_body_is_the_reason_whatever_the_edit_is(tmp_path: Path, edit: Edit, body: str) -> None:
+    head = f"from {MODELS}.interfaces import SupportsPP\n\n\nclass Model(SupportsPP):\n    def get(self):\n"
+    tree(tmp_path, {PATH: f"{head}        {body}"})
+    wanted = fix(edit)
+    [(refused, reason)] = plan_fixes(tmp_path, [wanted]).refused
+    assert refused == wanted
+    assert reason.startswith(f"{PATH}: does not parse: ")
+
+
+# -- files that share no fix are planned by themselves
+
+
+def test_fixes_that_have_nothing_to_do_with_each_other_keep_their_order(tmp_path: Path) -> None:
+    paths = [PATH.replace("wrapper", f"m{number}") for number in range(4)]
+    tree(tmp_path, dict.fromkeys(paths, MODEL))
+
+    def at(number: int, *edits: Edit) -> tuple[Edit, ...]:
+        return tuple(replace(edit, path=paths[number]) for edit in edits)
+
+    first, second = fix(*at(3, base(), imported())), fix(*at(0, base(), imported()))
+    bad, bridge = fix(*at(1, base(cls="Other"))), fix(*at(1, methods(SETTER)), *at(2, methods(SETTER)))
+    there, third = fix(*at(2, imported("SupportsPP"))), fix(*at(2, base(), imported()))
+    result = plan_fixes(tmp_path, [first, there, bad, second, bridge, third])
+    assert result.applied == (first, second, bridge, third)
+    assert result.unchanged == (there,)
+    assert [refused for refused, _ in result.refused] == [bad]
+    assert [change.path for change in result.changes] == paths
+
+
+def test_a_second_process_plans_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The half that is done beside comes back as if it had been done here, what is refused too."""
+    fixes = []
+    for number in range(2 * plan._MANY):
+        path = PATH.replace("wrapper", f"m{number}")
+        tree(tmp_path, {path: MODEL})
+        edits: list[Edit] = [base(), imported(), *([methods(SETTER)] if number % 2 else [])]
+        fixes += [fix(*(replace(edit, path=path) for edit in edits)), fix(replace(base(cls="Other"), path=path))]
+    asked: list[bool] = []
+
+    @contextmanager
+    def here(work: Callable[[], object], *, pays: bool) -> Iterator[list[Callable[[], object]]]:
+        asked.append(pays)
+        yield [work]
+
+    beside = plan_fixes(tmp_path, fixes)
+    monkeypatch.setattr(plan, "beside", here)
+    assert plan_fixes(tmp_path, fixes) == beside
+    assert plan_fixes(tmp_path, fixes[2:]).applied == beside.applied[1:]
+    assert asked == [True, False]
+    assert len(beside.applied) == len(beside.refused) == len(beside.changes) == 2 * plan._MANY

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyzer.findings import AddBase, AddImport, AddMethods, Edit, Fix, RemoveMethod, RenameMethod, ReplaceMethod
-from analyzer.fix import Refused, plan_fixes, render_diff
+from analyzer.fix import Refused, edits, plan, plan_fixes, render_diff
+from analyzer.fix.edits import apply_edits
 from tests.fix.fixing import GETTER, INTERFACES, PATH, SETTER, edited
 from tests.fix.modules import Built, Recorder, build_module, class_of, execute, stand_in_packages
 
@@ -189,13 +190,13 @@ def test_ruff_format_finds_nothing_to_do_in_what_was_added(tmp_path: Path, seed:
         (tmp_path / path).write_bytes(built.text.encode())
         # The signatures of a repair fit into 88 columns down to classes inside classes, and no deeper.
         cls = random.choice([name for name in built.classes if name.count(".") < 2])
-        edits = repair(cls, random.randint(0, built.classes[cls]))
-        fixes.append(Fix("safe", path, tuple(replace(edit, path=path) for edit in edits)))
+        wanted = repair(cls, random.randint(0, built.classes[cls]))
+        fixes.append(Fix("safe", path, tuple(replace(edit, path=path) for edit in wanted)))
     ruff("format", folder=tmp_path)
-    plan = plan_fixes(tmp_path, fixes)
-    assert plan.refused == ()
-    assert len(plan.changes) == len(fixes)
-    for change in plan.changes:
+    planned = plan_fixes(tmp_path, fixes)
+    assert planned.refused == ()
+    assert len(planned.changes) == len(fixes)
+    for change in planned.changes:
         (tmp_path / change.path).write_bytes(change.after)
     assert ruff("format", "--diff", folder=tmp_path) == ""
 
@@ -208,6 +209,40 @@ def test_a_plan_is_what_its_edits_are(tmp_path_factory: pytest.TempPathFactory, 
     root = tmp_path_factory.mktemp("checkout")
     (root / PATH).parent.mkdir(parents=True)
     (root / PATH).write_bytes(built.text.encode())
-    plan = plan_fixes(root, [Fix("safe", "", tuple(repair(cls, position)))])
-    assert [change.after.decode() for change in plan.changes] == [edited(built.text, *repair(cls, position))]
-    assert render_diff(plan).startswith(b"--- a/vllm/")
+    planned = plan_fixes(root, [Fix("safe", "", tuple(repair(cls, position)))])
+    assert [change.after.decode() for change in planned.changes] == [edited(built.text, *repair(cls, position))]
+    assert render_diff(planned).startswith(b"--- a/vllm/")
+
+
+@settings(max_examples=150, deadline=None)
+@given(random=randoms)
+def test_imports_and_classes_edited_from_one_reading_are_as_one_after_the_other(random: Random) -> None:
+    built = build_module(random)
+    cls, position = choose(random, built)
+    together = apply_edits(built.text, repair(cls, position))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(edits, "_merged", lambda *_: None)
+        assert apply_edits(built.text, repair(cls, position)) == together
+
+
+@settings(max_examples=60, deadline=None)
+@given(random=randoms)
+def test_verified_together_or_one_by_one_is_the_same(tmp_path_factory: pytest.TempPathFactory, random: Random) -> None:
+    built = build_module(random)
+    root = tmp_path_factory.mktemp("checkout")
+    (root / PATH).parent.mkdir(parents=True)
+    (root / PATH).write_bytes(built.text.encode())
+    fixes = []
+    for _ in range(4):
+        cls, position = choose(random, built)
+        kinds: list[list[Edit]] = [
+            repair(cls, position),
+            repair(cls, position)[: random.randint(1, 2)],
+            [RenameMethod(PATH, cls, "forward", "renamed")],
+            [RemoveMethod(PATH, cls, "load")],
+        ]
+        fixes.append(Fix("safe", "", tuple(random.choice(kinds))))
+    together = plan_fixes(root, fixes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan._Desk, "is_sound", lambda _: False)
+        assert plan_fixes(root, fixes) == together
