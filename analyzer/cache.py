@@ -24,23 +24,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import analyzer
 from analyzer.scan import any_of
 from analyzer.store import Store
+from analyzer.tool_cache import FORMAT, Status, state_of_tool, status_of
 
 if TYPE_CHECKING:
     from analyzer.checkout import Checkout
     from analyzer.essence import Moves, PartlyRead
     from analyzer.records import SearchRecord
 
-FORMAT = 1
 GRAIN = 2_000_000_000
 """Nanoseconds within which two changes of a file can look like one (FAT keeps two seconds)."""
 
 _CODING = re.compile(rb"coding[:=]")
-
-Status = tuple[int, int, int]
-"""Size, time of change of the contents, and of the inode, both in nanoseconds."""
 
 
 @dataclass(frozen=True)
@@ -78,27 +74,6 @@ class _ConcernsError(Exception):
     """An edit concerns what was looked at."""
 
 
-class ToolCache:
-    """Results that depend on nothing but this tool: what it says of itself.
-
-    Args:
-        folder, warn: see :class:`Store`.
-    """
-
-    def __init__(self, folder: Path, warn: Callable[[str], None]) -> None:
-        self._store = Store(folder, warn)
-
-    def known(self, product: str, make: Callable[[], bytes]) -> bytes:
-        """A result; made where it is not known yet."""
-        key = f"{_tool()} {FORMAT} {sys.version_info[0]}.{sys.version_info[1]} {product}"
-        path = self._store.results / "tool" / hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
-        found = self._store.load(path)
-        if found is None:
-            found = make()
-            self._store.keep(path, found)
-        return found
-
-
 class Cache:
     """The results of one checkout.
 
@@ -122,7 +97,7 @@ class Cache:
             rest = (rest, checkout.layout)
         if checkout.plugin is not None:  # its metadata is read when it is opened
             rest = (rest, checkout.version, checkout.plugin)
-        self._key = f"{self._name} {_tool()} {FORMAT} {sys.version_info[0]}.{sys.version_info[1]} {rest}"
+        self._key = f"{self._name} {state_of_tool()} {FORMAT} {sys.version_info[0]}.{sys.version_info[1]} {rest}"
 
     # -- the state of the tree -----------------------------------------------------------------
 
@@ -135,7 +110,7 @@ class Cache:
         statuses: dict[str, Status] = {}
         for rel in listed:
             path = self._place(rel)
-            status = _status(path)
+            status = status_of(path)
             before = known.files.get(rel)
             same = before is not None and status is not None and tuple(before[:3]) == status
             statuses[rel] = status or (-1, -1, -1)
@@ -154,7 +129,7 @@ class Cache:
 
     def unchanged(self, state: State) -> bool:
         """Whether no file changed while the tree was analysed."""
-        return all((_status(self._place(rel)) or (-1, -1, -1)) == was for rel, was in state.statuses.items())
+        return all((status_of(self._place(rel)) or (-1, -1, -1)) == was for rel, was in state.statuses.items())
 
     def _listing(self, known: _Known) -> tuple[dict[str, int], list[str]]:
         """Folders with their times, and Python files; listed anew only where a folder changed."""
@@ -304,16 +279,8 @@ def _pattern(words: Iterable[str]) -> re.Pattern[bytes]:
     return _compiled(tuple(words))
 
 
-def _status(path: str) -> Status | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
-
-
 def _changed_at(path: str) -> int:
-    found = _status(path)
+    found = status_of(path)
     return -1 if found is None else max(found[1], found[2])
 
 
@@ -332,17 +299,3 @@ def _content(path: str) -> str:
             return hashlib.blake2b(stream.read(), digest_size=12).hexdigest()
     except OSError as error:
         return f"!{error.errno}"
-
-
-@lru_cache(maxsize=1)
-def _tool() -> str:
-    """The tool's version, and the state of its own files: a changed rule must not meet old results."""
-    top = Path(analyzer.__file__).parent.parent
-    own = hashlib.blake2b(digest_size=8)
-    for package in ("analyzer", "rules"):
-        for folder, folders, files in os.walk(top / package):
-            folders[:] = sorted(name for name in folders if name != "__pycache__")
-            for name in sorted(files):
-                status = _status(os.path.join(folder, name))
-                own.update(f"{folder}/{name} {status}\n".encode("utf-8", "surrogateescape"))
-    return f"{analyzer.__version__} {own.hexdigest()}"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -112,5 +111,7 @@ def clear(folder: Path) -> int:
     results = folder / _FOLDER
     size = sum(path.stat().st_size for path in results.rglob("*") if path.is_file())
     if results.is_dir():
+        import shutil
+
         shutil.rmtree(results)
     return size

@@ -24,7 +24,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         (
             {"collection", "folders", "globs", "lower", "mro", "nearest", "outline", "problems", "scan", "store"}
             | {"timings", "toml_lines"},
-            {"beside", "blocks", "essence", "findings"},
+            {"beside", "blocks", "essence", "findings", "tool_cache"},
             {"facts", "fingerprint", "handling", "heads", "packages", "records", "source"},
             {"version"},
             {

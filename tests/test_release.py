@@ -461,3 +461,15 @@ def test_the_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
         else:
             monkeypatch.setenv("VLLM_CONTRACTS_CACHE", unset)
         assert default_cache_dir() == platformdirs.user_cache_path("vllm-contracts")
+
+
+@pytest.mark.parametrize("home", [None, "/some/where"])
+@pytest.mark.parametrize("xdg", [None, "", "/caches", "not/absolute"])
+def test_the_cache_folder_is_the_platforms(monkeypatch: pytest.MonkeyPatch, home: str | None, xdg: str | None) -> None:
+    """Without platformdirs the place is known where nothing is set; it must be the same."""
+    for name, value in (("HOME", home), ("XDG_CACHE_HOME", xdg), ("VLLM_CONTRACTS_CACHE", None)):
+        if value is None:
+            monkeypatch.delenv(name, raising=False)
+        else:
+            monkeypatch.setenv(name, value)
+    assert default_cache_dir() == platformdirs.user_cache_path("vllm-contracts")

@@ -23,8 +23,9 @@ from analyzer.commands.reports import (
     write_texts,
 )
 from analyzer.commands.said import Said, say
-from analyzer.commands.tree import Rests, cache_options, failing_in_one_line
+from analyzer.commands.tree import Rests, failing_in_one_line
 from analyzer.commands.unsaved import View, tree_around, unsaved
+from analyzer.commands.where import cache_options
 from analyzer.report.formats import FORMATS_OF_SOURCES
 from analyzer.timings import Timings
 

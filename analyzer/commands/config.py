@@ -11,7 +11,7 @@ import click
 
 from analyzer.commands import output
 from analyzer.commands.options import Given, judging, settings_for
-from analyzer.commands.tree import cache_folder
+from analyzer.commands.where import cache_folder
 
 if TYPE_CHECKING:
     from analyzer.settings import Settings

@@ -10,7 +10,8 @@ import click
 from analyzer.commands import output
 from analyzer.commands.failure import CLEAN, FINDINGS
 from analyzer.commands.progress import working
-from analyzer.commands.tree import cache_folder, failing_in_one_line, open_named
+from analyzer.commands.tree import failing_in_one_line, open_named
+from analyzer.commands.where import cache_folder
 
 if TYPE_CHECKING:
     from analyzer.drift.records import DriftReport

@@ -14,7 +14,8 @@ from analyzer.commands.failure import CLEAN, FINDINGS
 from analyzer.commands.judging import judge, tree_with_settings
 from analyzer.commands.options import Given
 from analyzer.commands.said import Said, deliver, say
-from analyzer.commands.tree import Tree, cache_options, failing_in_one_line
+from analyzer.commands.tree import Tree, failing_in_one_line
+from analyzer.commands.where import cache_options
 from analyzer.nearest import did_you_mean
 from analyzer.settings import RELEASE
 

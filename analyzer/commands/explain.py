@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 import click
 
 from analyzer.commands import output
-from analyzer.commands.options import Given, naming
 from analyzer.commands.said import say_of_tool
-from analyzer.commands.selection import find_code
-from analyzer.commands.tree import Tree, cache_options, failing_in_one_line
+from analyzer.commands.where import cache_options, naming
 
 if TYPE_CHECKING:
+    from analyzer.commands.tree import Tree
     from analyzer.records import Report
     from analyzer.report.contract_page import Since
     from analyzer.report.outline import Block
@@ -82,9 +81,8 @@ def explain(
             raise click.UsageError("--release and --since go with --contract")
         if vllm is not None or package is not None:
             raise click.UsageError("--vllm and --package go with --contract")
-        code = find_code(what) if what is not None else None
-        make = partial(_rules, code, form)
-        output.write_out(say_of_tool(("explain", code, form), make, no_cache=no_cache, cache_dir=cache_dir))
+        make = partial(_rules, what, form)
+        output.write_out(say_of_tool(("explain", what, form), make, no_cache=no_cache, cache_dir=cache_dir))
         return
     if contract != ALL and not contract.isidentifier() and what is None:  # a path, and no name
         contract, what = ALL, contract
@@ -94,6 +92,8 @@ def explain(
         raise click.UsageError("--since goes with --contract NAME")
     from analyzer.commands.diff import named_tree
     from analyzer.commands.judging import tree_with_settings
+    from analyzer.commands.options import Given
+    from analyzer.commands.tree import failing_in_one_line
 
     with failing_in_one_line():
         given = Given(vllm=vllm, package=package, cache_dir=cache_dir)
@@ -119,11 +119,13 @@ def _laid_out(blocks: Iterable[Block], form: str) -> str:
 # -- rules -----------------------------------------------------------------------------------------
 
 
-def _rules(code: str | None, form: str) -> str:
-    """One rule, or the list of all."""
+def _rules(what: str | None, form: str) -> str:
+    """One rule, by its code or name, or the list of all."""
+    from analyzer.commands.selection import find_code
     from analyzer.report import rule_page
     from rules import all_rules
 
+    code = find_code(what) if what is not None else None
     pages = [page_of(rule) for rule in all_rules() if code in (None, rule.code)]
     if form == "json":
         return rule_page.to_json(pages)

@@ -15,7 +15,8 @@ from analyzer.commands.concerning import concerns, inside
 from analyzer.commands.failure import CLEAN, FINDINGS, Failure
 from analyzer.commands.judging import counted, judge, name_for, tree_with_settings
 from analyzer.commands.options import Given, judging
-from analyzer.commands.tree import cache_options, failing_in_one_line
+from analyzer.commands.tree import failing_in_one_line
+from analyzer.commands.where import cache_options
 
 if TYPE_CHECKING:
     from analyzer.checkout import Checkout

@@ -11,9 +11,10 @@ import click
 
 from analyzer.commands.failure import CLEAN
 from analyzer.commands.judging import tree_with_settings
-from analyzer.commands.options import Given, naming
+from analyzer.commands.options import Given
 from analyzer.commands.said import Said, deliver, say
-from analyzer.commands.tree import cache_options, failing_in_one_line
+from analyzer.commands.tree import failing_in_one_line
+from analyzer.commands.where import cache_options, naming
 from analyzer.nearest import did_you_mean
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ import click
 
 from analyzer.commands.failure import Failure
 from analyzer.commands.selection import codes_of, rule_names
+from analyzer.commands.where import NAMING
 
 if TYPE_CHECKING:
     from analyzer.checkout import Checkout, Layout
@@ -39,16 +40,8 @@ class Given:
     cache_dir: Path | None = None
 
 
-_NAMING = (
-    click.option(
-        "--vllm",
-        metavar="PATH|RELEASE|installed",
-        help="PATH is a package outside vLLM: its models are judged, with this vLLM.",
-    ),
-    click.option("--package", metavar="NAME", help="What vLLM's package is called, in a fork that renamed it."),
-)
 _SELECTING = (
-    *_NAMING,
+    *NAMING,
     click.option(
         "--config",
         metavar="FILE",
@@ -70,13 +63,6 @@ _JUDGING = (
         "--baseline", metavar="FILE", type=click.Path(path_type=Path), help="Findings in this file do not count."
     ),
 )
-
-
-def naming(command: Command) -> Command:
-    """Options for which tree is meant, beside its path; the command gets them by their names."""
-    for option in reversed(_NAMING):
-        command = option(command)
-    return command
 
 
 def selecting(command: Command) -> Command:

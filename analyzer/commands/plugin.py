@@ -11,7 +11,8 @@ from analyzer.commands import output
 from analyzer.commands.failure import CLEAN, FINDINGS, Failure
 from analyzer.commands.judging import judge, tree_with_settings
 from analyzer.commands.options import Given, selecting
-from analyzer.commands.tree import cache_options, failing_in_one_line
+from analyzer.commands.tree import failing_in_one_line
+from analyzer.commands.where import cache_options
 
 EXAMPLES = """
 \b

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -26,8 +24,7 @@ _TERMINAL = (
 """What rich's ``Console`` asks of the environment (its documentation, "Environment variables", and its source)."""
 
 
-@dataclass(frozen=True)
-class Said:
+class Said(NamedTuple):
     """Everything that a run says.
 
     Args:
@@ -54,6 +51,8 @@ def say(
         rests_on: see :meth:`analyzer.commands.tree.Tree.known`.
     """
 
+    import json
+
     def made() -> bytes:
         said = make()
         return json.dumps([said.texts, said.notes, said.code]).encode()
@@ -73,8 +72,8 @@ def say_of_tool(
     """
     if no_cache:
         return make()
-    from analyzer.cache import ToolCache
-    from analyzer.commands.tree import cache_folder_of, warn
+    from analyzer.commands.where import cache_folder_of, warn
+    from analyzer.tool_cache import ToolCache
 
     cache = ToolCache(cache_folder_of(cache_dir), warn)
     return cache.known(repr((depends_on, _surroundings())), lambda: make().encode("utf-8", "surrogatepass")).decode(

@@ -11,9 +11,10 @@ import click
 
 from analyzer.commands.failure import CLEAN, FINDINGS
 from analyzer.commands.judging import tree_with_settings
-from analyzer.commands.options import Given, naming
+from analyzer.commands.options import Given
 from analyzer.commands.said import Said, deliver, say
-from analyzer.commands.tree import Tree, cache_options, failing_in_one_line
+from analyzer.commands.tree import Tree, failing_in_one_line
+from analyzer.commands.where import cache_options, naming
 
 if TYPE_CHECKING:
     from analyzer.trace import Trace

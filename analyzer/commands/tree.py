@@ -10,10 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-import click
-
-from analyzer.commands.failure import Failure, one_line
+from analyzer.commands.failure import Failure
 from analyzer.commands.progress import fetching, working
+from analyzer.commands.where import cache_folder_of, warn
 from analyzer.problems import InputError
 from analyzer.timings import Stage, unmeasured
 
@@ -27,20 +26,6 @@ Rests = Literal["report", "sources", "tree"]
 """What a result takes from the tree; see :meth:`Tree.known`."""
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-cache_folder = click.option(
-    "--cache-dir",
-    metavar="FOLDER",
-    type=click.Path(path_type=Path),
-    help="Where results and releases are kept; vllm-contracts cache path says where by default.",
-)
-
-
-def cache_options(command: F) -> F:
-    """``--no-cache`` and ``--cache-dir``, for commands that read a tree."""
-    command = click.option("--no-cache", is_flag=True, help="Read everything anew, and keep nothing.")(command)
-    return cache_folder(command)
 
 
 @contextmanager
@@ -110,15 +95,6 @@ def open_named(
     if number is None:
         raise InputError(f"{word}: no such folder, no release number such as 0.33.0, and not {INSTALLED}")
     return open_tree(None, number[1], None, cache_dir, layout)
-
-
-def cache_folder_of(cache_dir: Path | None) -> Path:
-    """The folder of the cache: the one that is given, or the usual one."""
-    if cache_dir is not None:
-        return cache_dir
-    from analyzer.folders import default_cache_dir
-
-    return default_cache_dir()
 
 
 @dataclass
@@ -242,8 +218,3 @@ def tree_of(checkout: Checkout, *, no_cache: bool = False, cache_dir: Path | Non
     from analyzer.cache import Cache
 
     return Tree(checkout, Cache(cache_folder_of(cache_dir), checkout, warn))
-
-
-def warn(message: str) -> None:
-    """A warning in one line on standard error."""
-    click.echo(f"warning: {one_line(message)}", err=True)

@@ -15,9 +15,10 @@ import click
 from analyzer.commands import output
 from analyzer.commands.failure import CLEAN, FINDINGS, Failure
 from analyzer.commands.judging import tree_with_settings
-from analyzer.commands.options import Given, naming
+from analyzer.commands.options import Given
 from analyzer.commands.progress import counting, working
 from analyzer.commands.tree import failing_in_one_line
+from analyzer.commands.where import naming
 from analyzer.nearest import did_you_mean
 
 if TYPE_CHECKING:

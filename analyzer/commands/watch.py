@@ -14,7 +14,8 @@ from analyzer.commands.failure import Failure, one_line
 from analyzer.commands.judging import judge, name_for, rules_of, tree_with_settings
 from analyzer.commands.options import Given, judging, settings_for, with_model_roots
 from analyzer.commands.output import silence_stdout
-from analyzer.commands.tree import Tree, cache_folder, tree_of
+from analyzer.commands.tree import Tree, tree_of
+from analyzer.commands.where import cache_folder
 from analyzer.problems import InputError
 
 if TYPE_CHECKING:
