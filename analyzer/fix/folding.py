@@ -96,20 +96,29 @@ def _stands_on(node: ast.stmt, lines: Sequence[int]) -> bool:
     return place < len(lines) and lines[place] <= (node.end_lineno or node.lineno)
 
 
-def _fold(block: list[ast.stmt], bodies: dict[int, Body], lines: Sequence[str]) -> None:
-    """Give the functions of a block their bodies, and them and what they end their true ends."""
+def _fold(block: list[ast.stmt], bodies: dict[int, Body], lines: Sequence[str]) -> bool:
+    """Give the functions of a block their bodies, and them and what they end their true ends.
+
+    Returns:
+        Whether that moved the end of the block.
+    """
+    moved = False
     for place, node in enumerate(block):
+        moved = False
         if isinstance(node, Function):
             if (body := bodies.pop(node.lineno, None)) is not None:
                 block[place] = _folded(node, body, lines)
+                moved = True
             continue
-        inner = [node.body] if isinstance(node, ast.ClassDef) else suites(node)
-        for part in inner:
-            _fold(part, bodies, lines)
-        for handler in getattr(node, "handlers", ()):
-            _end_with(handler, handler.body[-1])
-        if inner:
-            _end_with(node, max((part[-1] for part in inner), key=lambda last: last.end_lineno or 0))
+        owners = {id(handler.body): handler for handler in getattr(node, "handlers", ())}
+        for part in [node.body] if isinstance(node, ast.ClassDef) else suites(node):
+            if _fold(part, bodies, lines):
+                if (handler := owners.get(id(part))) is not None:
+                    _end_with(handler, part[-1])
+                if (part[-1].end_lineno or 0) > (node.end_lineno or 0):
+                    _end_with(node, part[-1])
+                    moved = True
+    return moved
 
 
 def _end_with(node: ast.stmt | ast.ExceptHandler, last: ast.stmt) -> None:

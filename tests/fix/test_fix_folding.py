@@ -34,6 +34,10 @@ def same(text: str) -> bool:
 ENDS = {
     "a comment behind the last statement": "def f():\n    return 1  # one\n",
     "a semicolon behind the last statement": "def f():\n    x = 1; y = 2;\n",
+    "semicolons in blocks": "class A:\n    def f(self):\n        return 1\n\n    x = 1;\nif x:\n    y = 1;\n",
+    "semicolons in handlers": "try:\n    def f():\n        return 1\nexcept E: x = 1;\nfinally:\n    y = 1;\n",
+    "the end of a class in a branch": "if x:\n    class A:\n        def f(self):\n            return 1\n",
+    "the end of what always runs": "try:\n    x = 1\nfinally:\n    def f():\n        return 1\n",
     "a semicolon and a comment": "class A:\n    def f(self):\n        x = 1;  # one\n",
     "a hash in the last string": "def f():\n    return '#'\n",
     "a comment below": "class A:\n    def f(self):\n        return 1\n        # more\n\nx = 1\n",
