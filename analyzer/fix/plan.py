@@ -93,7 +93,7 @@ def plan_fixes(root: Path, fixes: Sequence[Fix], changed: Mapping[str, bytes] | 
     long = [group for group in groups if group not in short]
     # Of all fixes of vLLM 0.33.0 each half takes about as long; only the other one needs libcst to be imported.
     with (
-        without_collection(),  # syntax trees are no garbage, and took twice as long with it
+        without_collection(),  # syntax trees are no garbage, and parsing takes twice as long with it
         beside(partial(_plan_groups, tree, long), pays=min(len(short), len(long)) >= _MANY) as [planned_beside],
     ):
         made, verdicts = _plan_groups(tree, short)
