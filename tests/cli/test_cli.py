@@ -190,7 +190,7 @@ def test_an_internal_error_is_one_line_that_says_how_to_report_it(
     def fail(*_: object, **__: object) -> None:
         raise RecursionError("too\ndeep \x1b[31m")
 
-    monkeypatch.setattr(engine, "audit", fail)
+    monkeypatch.setattr(engine, "read_and_judge", fail)
     status, shown, errors = main(capsys, "audit", tree)
     assert (status, shown) == (2, "")
     assert errors.startswith("error: internal error, RecursionError: too deep \\x1b[31m; this is a bug of ")
