@@ -31,7 +31,7 @@ class ContractMethod:
 
 @dataclass(eq=False)
 class Contract:
-    """A capability Protocol.
+    """A capability Protocol, or a plain class of the interfaces that has an entry: then inheriting it is all.
 
     ``members`` are the names that structural conformance needs, ``checker`` the function that tests it (None
     where the checkout has none), ``check`` whether that function asks ``isinstance`` or reads a flag, ``handling``
@@ -74,7 +74,7 @@ class Contract:
 
 
 def read_contracts(index: Index, checkout: Checkout) -> dict[str, Contract]:
-    """Every public Protocol of the checkout's interfaces module, by name, in source order.
+    """Every public Protocol of the checkout's interfaces module, and plain classes with an entry, in source order.
 
     Args:
         index: the checkout's names.
@@ -85,7 +85,8 @@ def read_contracts(index: Index, checkout: Checkout) -> dict[str, Contract]:
         return {}
     contracts: dict[str, Contract] = {}
     for cls in index.classes(facts):
-        if members.is_protocol(cls) and not cls.name.startswith("_"):
+        handling = checkout.handling(cls.name)
+        if not cls.name.startswith("_") and (members.is_protocol(cls) or handling is not NOTHING):
             methods = tuple(_methods(cls))
             contracts[cls.name] = Contract(
                 cls.name,
@@ -93,7 +94,7 @@ def read_contracts(index: Index, checkout: Checkout) -> dict[str, Contract]:
                 members.protocol_members(cls),
                 methods,
                 home=facts,
-                handling=checkout.handling(cls.name),
+                handling=handling,
             )
     for function in facts.functions.values():
         _attach(function, facts, contracts)

@@ -226,6 +226,7 @@ class _Extractor:
             decorators=tuple(_decorator(d) for d in node.decorator_list),
             contents=contents,
             is_async=is_async,
+            source=partial(_source, cut, node.lineno, self.facts) if cut is not None else None,
         )
 
     def _end_line(self, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -247,6 +248,12 @@ def _header(
 
 def _contents(body: list[ast.stmt], package: str) -> Contents:
     return _stub(body), lower.block(body, package)
+
+
+def _source(cut: Body, line: int, facts: ModuleFacts) -> str:
+    """The text of a body that was cut out: whoever looks at it has looked into the function."""
+    facts.asked.add(line)
+    return cut.text
 
 
 def _read(cut: Body, line: int, facts: ModuleFacts, is_async: bool, problems: list[Diagnostic]) -> Contents:

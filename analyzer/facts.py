@@ -38,7 +38,7 @@ class FunctionFacts:
     """A function or method.
 
     ``header`` are its parameters and what it returns, ``contents`` its stub and body; or what reads them when they are
-    first asked for, which of most functions nobody does.
+    first asked for, which of most functions nobody does.  ``source`` gives the text of a body that was cut out.
     """
 
     name: str
@@ -49,6 +49,7 @@ class FunctionFacts:
     decorators: tuple[str, ...]
     contents: Contents | Callable[[], Contents] = field(repr=False)
     is_async: bool = False
+    source: Callable[[], str] | None = field(default=None, repr=False)
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -65,6 +66,11 @@ class FunctionFacts:
         if callable(self.header):
             self.header = self.header()
         return self.header
+
+    @property
+    def text(self) -> str:
+        """The body as it is written; empty where it was not cut out of its file, but read with it."""
+        return self.source() if self.source is not None else ""
 
     @property
     def body(self) -> Block | None:

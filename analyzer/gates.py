@@ -24,6 +24,7 @@ from analyzer.subjects import (
     attribute_asked,
     functions_of,
     guarded_nodes,
+    is_parameter,
     returned_inner,
     subject_of,
 )
@@ -82,7 +83,9 @@ def find_consumers(checkout: Checkout, contracts: dict[str, Contract], class_nam
     found = Consumers()
     records = _registry_records(checkout, contracts, found)
     flags = {flag for c in contracts.values() if (flag := c.handling.over_stages)}
-    words = {name.encode() for name in (*members, *records.fields, *flags)} | {b".model_type\n", b".model_type for"}
+    probed = {f"{quote}{name}{quote}" for c in contracts.values() if (name := c.handling.packing) for quote in "\"'"}
+    words = {name.encode() for name in (*members, *records.fields, *flags, *probed)}
+    words |= {b".model_type\n", b".model_type for"}
     mentioned, with_names = any_of(words), any_of(words | {NAMES})
     names = frozenset(class_names)
     found.words = tuple(sorted(word.decode() for word in words | {NAMES}))
@@ -208,6 +211,7 @@ class _Reader:
         for contract in self.contracts.values() if asked else ():
             if contract.handling.over_stages == asked:
                 self._add(contract.name, asked, node, "inner model", around, conditions)
+        self._read_probe(node, around, conditions)
         if isinstance(node.func, ast.Attribute):
             name, subject = node.func.attr, node.func.value
         elif isinstance(node.func, ast.Name) and node.args:
@@ -224,6 +228,14 @@ class _Reader:
             kind = subject_of(subject, function, around.unwrapped | self._unwrapped(function), self.path)
             passed = tuple(k.arg for k in node.keywords if k.arg is not None)
             self._add(owner, name, node, kind, around, conditions, len(node.args), passed)
+
+    def _read_probe(self, node: ast.Call, around: Surroundings, conditions: tuple[ast.expr, ...]) -> None:
+        """A look for the mapping of fused layers on what the function was given."""
+        asked = attribute_asked(node, by=("getattr", "hasattr")) if not self.in_models else ""
+        for contract in self.contracts.values() if asked and is_parameter(node.args[0], around.function) else ():
+            if contract.handling.packing == asked:
+                subject = subject_of(node.args[0], around.function, around.unwrapped, self.path)
+                self._add(contract.name, asked, node, subject, around, conditions)
 
     def _unwrapped(self, function: FunctionNode) -> frozenset[str]:
         """Local names that the function binds to what one of this file's unwrapping functions gives."""

@@ -58,6 +58,10 @@ class Handling:
         finds_inner: the method by which consumers find the inner model.
         mappings: class attributes that have to agree with those of the inner model.
         over_stages: the flag with which a decoder says that what it collects crosses the stages of a pipeline.
+        packing: the class attribute that names the parts of fused layers; places that look for it on what they are
+            given count among those that ask.
+        packed_by: the method that loads weights, and by literal rows packs parts into fused layers.
+        quantised_by: the argument that tells a layer how its weights are quantised.
     """
 
     hands_on: HandsOn | None = None
@@ -69,6 +73,9 @@ class Handling:
     finds_inner: str = ""
     mappings: tuple[str, ...] = ()
     over_stages: str = ""
+    packing: str = ""
+    packed_by: str = ""
+    quantised_by: str = ""
 
 
 NOTHING = Handling()
@@ -141,6 +148,9 @@ _READERS: dict[str, Any] = {
     "finds-inner": _name,
     "mappings": _names,
     "over-stages": _name,
+    "packing": _name,
+    "packed-by": _name,
+    "quantised-by": _name,
 }
 
 

@@ -138,11 +138,13 @@ def build(report: Report, contracts: Sequence[str] = ()) -> Matrix:
 def leading(report: Report) -> frozenset[str]:
     """The contracts that say most: those that wrappers have to hand on, and those with findings; all if there are none.
 
+    What no function tests is left out: nothing is refused for not inheriting it.
+
     Args:
         report: with the findings of all rules.
     """
     remarkable = {f.contract for f in report.findings}
-    names = {c.name for c in report.contracts if c.delegated or c.name in remarkable}
+    names = {c.name for c in report.contracts if c.delegated or (c.name in remarkable and c.checker is not None)}
     return frozenset(names or (c.name for c in report.contracts))
 
 

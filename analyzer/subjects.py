@@ -39,12 +39,23 @@ def guarded_nodes(function: FunctionNode) -> Iterator[tuple[ast.AST, tuple[ast.e
                     todo.append((child, under))
 
 
-def attribute_asked(node: ast.Call) -> str:
-    """The name in ``getattr(x, "name", …)``, or empty."""
-    if isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) > 1:
+def attribute_asked(node: ast.Call, by: tuple[str, ...] = ("getattr",)) -> str:
+    """The name in ``getattr(x, "name", …)``, or empty.
+
+    Args:
+        node: a call.
+        by: the functions that may be called.
+    """
+    if isinstance(node.func, ast.Name) and node.func.id in by and len(node.args) > 1:
         name = node.args[1]
         return name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else ""
     return ""
+
+
+def is_parameter(node: ast.expr, function: FunctionNode) -> bool:
+    """Whether an expression is what a function was given."""
+    arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    return isinstance(node, ast.Name) and any(argument.arg == node.id for argument in arguments)
 
 
 def returned_inner(function: FunctionNode) -> frozenset[str]:

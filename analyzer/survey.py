@@ -251,9 +251,10 @@ def status_record(audit: Audit, model: Model, status: Status, owes: Owed | None 
 
 
 def _declarer(cls: ClassInfo, contract: Contract) -> str:
-    """The first class of a linearisation that names the Protocol, or a Protocol that extends it, among its bases."""
+    """The first class of a linearisation that names the contract, or a Protocol that extends it, among its bases."""
     for owner in cls.own_mro:
-        if any(isinstance(b, ClassInfo) and is_protocol(b) and contract.declared_by(b) for b in owner.bases):
+        classes = [base for base in owner.bases if isinstance(base, ClassInfo)]
+        if any(base is contract.cls or (is_protocol(base) and contract.declared_by(base)) for base in classes):
             return owner.key
     return ""
 

@@ -51,7 +51,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
             {"gates"},
             {"audit"},
             {"consumers", "conventions", "owed", "repair", "stages"},
-            {"takeover"},
+            {"packing", "takeover"},
             {"lessons", "skeletons"},
             {"evidence"},
             {"survey"},

@@ -66,6 +66,10 @@ FAULTS = [
     Fault(
         "SupportsTranscription", "VC009", "FireRedLIDForConditionalGeneration", "0.22.1", "0.30.0", "takes the record"
     ),
+    Fault("SupportsQuant", "VC018", "MiniMaxM2ForCausalLM", "0.14.1", "0.15.1", "gets a mapping"),
+    Fault("SupportsQuant", "VC018", "KimiK25ForConditionalGeneration", "0.15.1", "0.16.0", "builds a registered model"),
+    Fault("SupportsQuant", "VC018", "Step3p5ForCausalLM", "0.20.2", "0.22.1", "gets a mapping"),
+    Fault("SupportsQuant", "VC018", "MiMoV2FlashForCausalLM", "0.20.2", "0.22.1", "gets a mapping"),
     Fault("SupportsEncoderCudaGraph", "VC009", "Gemma3ForConditionalGeneration", "0.28.0", "0.30.0", "takes the path"),
 ]
 
@@ -97,6 +101,41 @@ def test_a_load_balancer_that_unwraps_asks_no_wrapper(release: str) -> None:
 def test_a_mapping_that_names_the_end_of_a_layers_name_is_no_mismatch() -> None:
     """GLM4VForCausalLM maps "merged_proj", its inner model "linear_proj.merged_proj", to the same parts."""
     assert not [f for f in releases.report("0.15.1").findings if f.code == "VC014"]
+
+
+@pytest.mark.parametrize("release", ["0.12.0", "0.16.0", "0.26.0"])
+def test_a_text_model_without_any_mapping_is_found(release: str) -> None:
+    (finding,) = missing(release, "KimiLinearForCausalLM")
+    assert "gate_up_proj" in finding.message and "gate_proj and up_proj" in finding.message
+    assert (finding.severity, finding.fix.safety) == ("info", "none")
+    asked = {gate.path.rpartition("/")[2]: gate.subject for gate in finding.gates}
+    assert asked == {"utils.py": "class", "bitsandbytes_loader.py": "outer model"}
+
+
+def test_a_decoder_that_hands_its_mapping_on_itself_ends_that_and_its_variant_without_one_does_not() -> None:
+    """From 0.28 on NVIDIA's decoder inherits SupportsQuant and names what its loader packs; AMD's has no mapping."""
+    (finding,) = missing("0.28.0", "KimiLinearForCausalLM")
+    assert finding.at.path == "vllm/models/kimi_k3/amd/linear.py"
+    assert {model.at.path for model in releases.report("0.28.0").models if model.name == "KimiLinearForCausalLM"} == {
+        "vllm/models/kimi_k3/amd/linear.py",
+        "vllm/models/kimi_k3/nvidia/model.py",
+    }
+
+
+def test_a_layer_that_only_another_heir_names_was_left_out_on_purpose() -> None:
+    """Grok-1 has no residual MLP, and the mapping of Grok-2, which has, adds its layer to that of their base."""
+    assert not missing("0.16.0", "GrokBaseForCausalLM") and not missing("0.16.0", "Grok1ForCausalLM")
+
+
+def test_layers_that_are_told_never_to_be_quantised_need_no_mapping() -> None:
+    """Glm5Next builds its latent attention and its linear attention without, its MLP with what quantises."""
+    (finding,) = missing("0.33.0", "Glm5NextForCausalLM")
+    assert [link.detail.split()[-1] for link in finding.chain if link.link == "packed"] == ["gate_up_proj"]
+
+
+def missing(release: str, cls: str) -> list[Finding]:
+    findings = releases.report(release).findings
+    return [f for f in findings if f.code == "VC018" and f.cls.rpartition(".")[2] == cls]
 
 
 def test_what_the_registry_writes_down_is_a_gate_where_something_reads_it() -> None:

@@ -59,11 +59,26 @@ def test_the_other_findings_that_were_read_are_those_of_other_contracts(release:
 
 
 @pytest.mark.release
-@pytest.mark.parametrize(("code", "contract", "count"), [("VC001", "SupportsLoRA", 17), ("VC001", "HasInnerState", 3)])
+@pytest.mark.parametrize(
+    ("code", "contract", "count"),
+    [("VC001", "SupportsLoRA", 17), ("VC001", "HasInnerState", 3), ("VC018", "SupportsQuant", 12)],
+)
 def test_the_information_that_was_looked_at_as_a_group_is_still_that_much(code: str, contract: str, count: int) -> None:
     found = [rest for severity, *rest in reported(NEWEST) if severity == "info" and rest[:2] == [code, contract]]
     assert len(found) == count
     assert re.search(rf"{contract} \({count} findings", PAGE.read_text("utf-8"))
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("release", ["0.16.0", "0.26.0", NEWEST])
+def test_each_class_whose_mapping_lacks_layers_was_read(release: str) -> None:
+    read = {
+        name.strip().strip("`")
+        for classes, where, *_ in tables("class", "releases read")
+        for name in classes.removesuffix(", of three platforms").split(",")
+        if where == "all three" or release in where
+    }
+    assert read == {cls.rpartition(".")[2] for _, code, _, cls in reported(release) if code == "VC018"}
 
 
 @pytest.mark.release

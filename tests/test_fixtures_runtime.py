@@ -185,6 +185,9 @@ OTHERS: dict[str, Callable[[Finding, Outcome, str], bool]] = {
         out["checks"][checker] and dict(out["calls"])["get_language_model"] == "NotImplementedError"
     ),
     "VC015": lambda _, out, checker: not out["checks"][checker],
+    "VC018": lambda finding, out, _: (
+        bool(out["quantised"]) and all(name in finding.message for name in out["quantised"])
+    ),
 }
 """The same for the contracts that do not configure the decoder; VC005 and VC014 are about what is never run."""
 
@@ -216,6 +219,15 @@ def test_every_finding_shows_when_the_model_is_run_and_nothing_else_does(name: s
             assert not found - {"VC005", "VC008", "VC010", "VC012", *COMMENTS}
             assert "VC008" in found or not outcome["allow_list"]
             assert "VC012" in found or not outcome["proposer"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_fused_layer_is_taken_for_quantised_only_where_that_is_found(name: str, session: Session) -> None:
+    """With a checkpoint that leaves the parts of each fused layer unquantised."""
+    ran = session.before[name]
+    for outcome in (out for _, outs in ran.outcomes for out in outs if not out["build"]):
+        found = [f for f in ran.tree.findings if f.code == "VC018" and concerned(f, ran.tree, outcome)]
+        assert bool(outcome["quantised"]) == bool(found)
 
 
 @pytest.mark.parametrize("name", [name for name, case in all_cases() if case.finds])

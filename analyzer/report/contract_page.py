@@ -92,8 +92,9 @@ def page_blocks(page: ContractPage) -> Iterator[Block]:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in page.verdicts.items())
     yield Item(f"models: {counts or 'none'}")
     yield Heading("Members")
+    all_of = f", and one that has all of {names(contract.members)}" if contract.members else ""
     yield Paragraph(
-        f"isinstance takes a class that inherits it, and one that has all of {names(contract.members)}."
+        f"isinstance takes a class that inherits it{all_of}."
         if contract.check == "isinstance"
         else f"It names {names(contract.members) or 'nothing'}; the checker reads a flag."
     )
