@@ -49,7 +49,7 @@ class FunctionFacts:
     decorators: tuple[str, ...]
     contents: Contents | Callable[[], Contents] = field(repr=False)
     is_async: bool = False
-    source: Callable[[], str] | None = field(default=None, repr=False)
+    source: Callable[[], str] | None = field(default=None, repr=False, compare=False)
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:

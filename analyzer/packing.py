@@ -25,7 +25,8 @@ from analyzer.owed import Mapping, mapping_of
 from analyzer.values import Instance, options
 
 _STRING = r"""["']([\w.]+)["']"""
-_ROW = re.compile(rf"\(\s*(?:#[^\n]*\s*)*{_STRING}\s*,\s*{_STRING}\s*,[^(),]+,?\s*\)")
+_GAP = r"(?:\s|#[^\n]*\n)*"
+_ROW = re.compile(rf"\({_GAP}{_STRING}\s*,{_GAP}{_STRING}\s*,{_GAP}[^(),]+,?{_GAP}\)")
 """A row as it stands in a source: enough to tell which layers it could be about, not more."""
 
 _NAME = re.compile(r"[A-Z]\w+")
