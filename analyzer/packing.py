@@ -29,7 +29,7 @@ _GAP = r"(?:\s|#[^\n]*\n)*"
 _ROW = re.compile(rf"\({_GAP}{_STRING}\s*,{_GAP}{_STRING}\s*,{_GAP}[^(),]+,?{_GAP}\)")
 """A row as it stands in a source: enough to tell which layers it could be about, not more."""
 
-_NAME = re.compile(r"[A-Z]\w+")
+_NAME = re.compile(r"[A-Z][A-Z0-9_]*[a-z]\w*")
 _CALL = re.compile(r"\b([A-Z]\w*)\(")
 NOTHING = ("const", None)
 DEEPEST = 5
