@@ -72,6 +72,26 @@ EXPECTED: dict[str, dict[str, str]] = {
         "MiniMaxMusic3TalkerForConditionalGeneration": UNSAFE,
         "MingLLMModel": NONE,  # its forward uses the decoder's result as a tensor
     },
+    # Built around vLLM's bare decoders, past the classes that have their mappings.
+    "VC018": dict.fromkeys(
+        (
+            "Audio8TTSSlowARForConditionalGeneration",
+            "BreezeForConditionalGeneration",
+            "CosyVoice3Model",
+            "FishSpeechSlowARForConditionalGeneration",
+            "HiggsAudioV3TalkerForConditionalGeneration",
+            "MammothModa2Qwen2ForCausalLM",
+            "MammothModa2Qwen3ForCausalLM",
+            "MingLLMModel",
+            "MiniCPMO45OmniTTSForConditionalGeneration",
+            "MiniMaxMusic3TalkerForConditionalGeneration",
+            "MossTTSDelayTalkerForGeneration",
+            "MossTTSRealtimeTalkerForGeneration",
+            "MossTTSLocalTalkerForGeneration",
+            "Qwen3TTSTalkerForConditionalGeneration",
+        ),
+        NONE,
+    ),
 }
 
 
