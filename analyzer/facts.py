@@ -202,8 +202,8 @@ class ModuleFacts:
     stars: list[str] = field(default_factory=list)
     classes: list[ClassFacts] = field(default_factory=list)
     functions: dict[str, FunctionFacts] = field(default_factory=dict)
-    cut: dict[int, tuple[int, int]] = field(default_factory=dict)
-    asked: set[int] = field(default_factory=set)
+    cut: dict[int, tuple[int, int]] = field(default_factory=dict, compare=False)
+    asked: set[int] = field(default_factory=set, compare=False)
 
     @property
     def all_functions(self) -> Iterator[FunctionFacts]:

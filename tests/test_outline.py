@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.extract import extract
-from analyzer.facts import FunctionFacts, ModuleFacts
+from analyzer.facts import ModuleFacts
 from analyzer.findings import Diagnostic
 from analyzer.outline import outline
 from analyzer.source import Source, parse, parse_outline, read_source
@@ -22,10 +22,6 @@ def source(text: str) -> Source:
     return Source(Path("m.py"), "m.py", text.encode(), text, "utf-8", False)
 
 
-def functions(facts: ModuleFacts) -> list[FunctionFacts]:
-    return [*facts.functions.values(), *(method for cls in facts.classes for method in cls.methods.values())]
-
-
 def facts_of(read: Source, *, whole: bool) -> ModuleFacts | Diagnostic:
     """Everything that a file says, every body read."""
     parsed = (parse(read), {}) if whole else parse_outline(read)
@@ -33,8 +29,8 @@ def facts_of(read: Source, *, whole: bool) -> ModuleFacts | Diagnostic:
         return parsed if isinstance(parsed, Diagnostic) else parsed[0]  # type: ignore[return-value]
     problems: list[Diagnostic] = []
     facts = extract(parsed[0], parsed[1], problems, module="m", path="m.py", is_package=False)
-    for function in functions(facts):
-        _ = function.stub
+    for function in facts.all_functions:
+        _ = function.stub, function.parameters
     assert not problems
     return facts
 
