@@ -25,6 +25,7 @@ from analyzer.values import (
     Const,
     ForwardResult,
     Function,
+    Given,
     Instance,
     Opaque,
     Value,
@@ -195,7 +196,8 @@ class Follower:
         """Call what stands under the method's name with what the contract gives."""
         facts = function.facts
         result = MethodResult(method, "unknown", owner, facts)
-        given = tuple(Opaque(p.name, taint=frozenset({LAYERS})) for p in method.facts.parameters[1:] if p.required)
+        asked = [p.name for p in method.facts.parameters[1:] if p.required]
+        given = tuple(Given(name, taint=frozenset({LAYERS})) for name in asked)
         if facts.is_async:
             result.how, result.reason = "no-effect", "it is a coroutine, and nothing awaits it"
             return result

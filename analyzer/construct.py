@@ -124,7 +124,9 @@ def prepare(machine: Machine, instance: Instance) -> None:
 
 def _adopt(machine: Machine, instance: Instance, template: Instance) -> None:
     prepare(machine, template)
-    twins = _Twins(machine, template, instance)
+    if instance.twins is None:
+        instance.twins = {id(template): instance}
+    twins = _Twins(machine, template, instance, instance.twins)
     for name, value in template.attrs.items():
         instance.attrs[name] = one_of(twins.of(o) if isinstance(o, Instance) else o for o in options(value))
     for name, value in template.attrs.items():  # what is bound to them, when all of them are there
@@ -135,18 +137,30 @@ def _adopt(machine: Machine, instance: Instance, template: Instance) -> None:
 
 
 class _Twins:
-    """The objects inside a new object that stand for those inside the one that it is made like."""
+    """The objects inside a new object that stand for those inside the one that it is made like.
 
-    def __init__(self, machine: Machine, template: Instance, instance: Instance) -> None:
-        self.machine, self.template, self.instance = machine, template, instance
-        self.known: dict[int, Instance] = {id(template): instance}
+    Those that are ``known`` are the whole tree's: what stands under two names, at whatever depth, is one object.
+    """
+
+    def __init__(self, machine: Machine, template: Instance, instance: Instance, known: dict[int, Instance]) -> None:
+        self.machine, self.template, self.instance, self.known = machine, template, instance, known
 
     def of(self, value: Instance) -> Instance:
-        """The twin of what stands right below the template, or stood there once."""
+        """The twin of what stands below the template, or stood there once."""
         if id(value) not in self.known:
-            trail = (*self.instance.trail, *value.trail[len(self.template.trail) :])
-            self.known[id(value)] = Instance(value.cls, value.site, value.arguments, template=value, trail=trail)
+            made = Instance(value.cls, value.site, value.arguments, template=value, trail=self._trail(value))
+            made.twins = self.known
+            self.known[id(value)] = made
         return self.known[id(value)]
+
+    def _trail(self, value: Instance) -> tuple[str, ...]:
+        """Where the twin stands: below the new object, or elsewhere in the tree that this is a part of."""
+        template, instance = self.template, self.instance
+        if value.trail[: len(template.trail)] != template.trail:
+            top = next(iter(self.known.values()))
+            if top.template is not None:
+                template, instance = top.template, top
+        return (*instance.trail, *value.trail[len(template.trail) :])
 
     def bound(self, value: Value) -> Value:
         """A method of the template, or of something inside, as one of the new object's."""

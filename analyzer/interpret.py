@@ -34,6 +34,7 @@ from analyzer.values import (
     Table,
     Taint,
     Value,
+    is_data,
     one_of,
     options,
     taint_of,
@@ -269,6 +270,8 @@ class Machine:
         built = self.is_built(instance)
         if built:
             construct.prepare(self, instance)
+            if self.strict and is_data(value) and objects.is_child(instance, name):
+                raise self.fail("TypeError", f"cannot assign … as child module {name!r}", frame, line)
         instance.place(name, value)
         if built:
             self.hand_over(instance)

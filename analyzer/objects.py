@@ -35,11 +35,14 @@ from analyzer.values import (
     Table,
     Value,
     is_module,
+    options,
     taint_of,
 )
 
 if TYPE_CHECKING:
     from analyzer.interpret import Machine
+
+MADE = frozenset({f"torch.nn.{name}(…)" for name in ("Module", "ModuleDict", "ModuleList", "Sequential")})
 
 # -- attribute access ------------------------------------------------------------------------------
 
@@ -116,6 +119,17 @@ def delete(machine: Machine, owner: Instance, name: str, frame: Frame, line: int
         machine.forget(owner, name)
     else:
         owner.set_at.pop(name, None)
+
+
+def is_child(owner: Instance, name: str) -> bool:
+    """Whether an attribute is certainly a sub-module, in whose place ``nn.Module.__setattr__`` lets nothing else."""
+    value = owner.attrs.get(name)
+    if value is None or name in owner.maybe or not members.is_torch_module(owner.cls):
+        return False
+    made = isinstance(value, Opaque) and value.text in MADE
+    return made or (
+        is_module(value) and all(members.is_torch_module(o.cls) for o in options(value) if isinstance(o, Instance))
+    )
 
 
 def _of_checkpoint(machine: Machine, text: str) -> Value | None:

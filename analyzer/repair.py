@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from analyzer import members
 from analyzer.audit import Audit
-from analyzer.chains import Chain, Handing, configures
+from analyzer.chains import Chain, Handing, MethodResult, configures
 from analyzer.contracts import Contract
 from analyzer.facts import AttributeFacts
 from analyzer.findings import AddBase, AddImport, AddMethods, Edit, Fix, ReplaceMethod
@@ -158,7 +158,7 @@ def _overridden(audit: Audit, owner: ClassInfo, models: list[Model], contract: C
         above = model.cls.own_mro
         chains = [a.outer for a in audit.status(model, contract).alternatives]
         for method in contract.methods:
-            works = all(m.ok for chain in chains for m in chain.methods if m.method is method)
+            works = all(_leads_home(chain, m) for chain in chains for m in chain.methods if m.method is method)
             if not works and any(method.name in chain.root.attrs for chain in chains):
                 return f"{model.cls.name} sets a {method.name} on its objects, which is not known to work"
             member = members.class_member(model.cls, method.name)
@@ -167,6 +167,13 @@ def _overridden(audit: Audit, owner: ClassInfo, models: list[Model], contract: C
             if isinstance(member[1], AttributeFacts) or not works:
                 return f"{model.cls.name} has a {method.name} of its own, which is not known to work"
     return ""
+
+
+def _leads_home(chain: Chain, result: MethodResult) -> bool:
+    """Whether a method does its work, and on the decoder whose result comes back."""
+    if not result.stores:
+        return result.ok is True
+    return bool(chain.capture is not None and chain.capture.ok and chain.handing is not None and chain.handing.ok)
 
 
 def _unknown_part(chain: Chain) -> str:

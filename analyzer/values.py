@@ -42,6 +42,10 @@ class Sized(Opaque):
         self.length = length
 
 
+class Given(Opaque):
+    """What a caller hands over: data of which no more is known, and certainly no module."""
+
+
 class Lambda(Opaque):
     """A function without a name: there for certain, and not followed when it is called."""
 
@@ -189,7 +193,8 @@ class Instance(Value):
     ``trail`` is the path of attributes from the outermost object, ``missing_reason`` why an attribute that is
     not in ``attrs`` may exist all the same, ``template`` the object whose attributes it starts with,
     ``registered`` whether vLLM's registry chose its class (and not a direct call of it), ``displaced`` what its
-    attributes held until they were set anew or deleted.
+    attributes held until they were set anew or deleted, ``twins`` by identity what stands for the template and for
+    the objects inside it.
     """
 
     def __init__(
@@ -209,6 +214,7 @@ class Instance(Value):
         self.missing_reason = ""
         self.registered: bool = template.registered if template is not None else False
         self.displaced: tuple[Instance, ...] = ()
+        self.twins: dict[int, Instance] | None = None
 
     def place(self, name: str, value: Value) -> None:
         """Keep a value under a name; an object gets its trail from its first place, or from one that it was inside."""
@@ -360,3 +366,9 @@ def tainted(value: Value, labels: Taint) -> Value:
 def is_module(value: Value) -> bool:
     """Whether a value is certainly a sub-module (kept by torch in ``_modules``, not in ``__dict__``)."""
     return all(isinstance(option, (Instance, ChosenModel)) for option in options(value))
+
+
+def is_data(value: Value) -> bool:
+    """Whether a value is certainly something, and no sub-module."""
+    given = isinstance(value, (Given, Collection, Table, Function))
+    return given or (isinstance(value, Const) and value.value is not None)

@@ -221,9 +221,10 @@ class StaleMethod(Rule):
         called, alternative, result = found
         failure, inner = result.failure, alternative.inner
         assert failure is not None
-        edits: tuple[Edit, ...] = ()
+        status = audit.status(models[0], contract)
+        fix = Fix("none", "the inner model does not support the contract under its own names either")
         if inner is not None and alternative.own is not None and alternative.own.reaches:
-            edits = repair.delegation(contract, owner, inner.attribute)
+            fix = repair.delegate(audit, owner, models, status)
         return self.finding(
             contract,
             owner,
@@ -232,10 +233,8 @@ class StaleMethod(Rule):
             f"{contract.name} of this checkout has {result.method.name}",
             severity="error",
             architectures=audit.architectures(models),
-            fix=Fix("safe", f"delegate to self.{inner.attribute} by the contract's names", edits)
-            if edits and inner is not None
-            else Fix("none", "the inner model does not support the contract under its own names either"),
-            chain=evidence.chain_links(audit, models[0], audit.status(models[0], contract), alternative),
+            fix=fix,
+            chain=evidence.chain_links(audit, models[0], status, alternative),
             gates=audit.gate_uses(contract, (result.method.name,)),
             builds_inner=audit.site_position(inner),
         )
@@ -244,13 +243,14 @@ class StaleMethod(Rule):
 def _stale_call(audit: Audit, model: Model, contract: Contract) -> tuple[str, Alternative, MethodResult] | None:
     """The name that a model's effective method calls in vain, where it resembles one of the contract's."""
     status = audit.status(model, contract)
+    kept = audit.model_set.capture_attributes.get(contract.name, set())  # where decoders keep the layers is no method
     for alternative in status.alternatives if status.satisfied else ():
         for result in alternative.outer.methods:
             failure = result.failure
             if failure is None or failure.kind != "AttributeError" or result.from_contract:
                 continue
             missing = failure.detail.rpartition("no attribute ")[2].strip("'")
-            if any(_similar(missing, m.name) for m in contract.methods):
+            if missing not in kept and any(_similar(missing, m.name) for m in contract.methods):
                 return missing, alternative, result
     return None
 

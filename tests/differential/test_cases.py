@@ -502,6 +502,31 @@ CASES: dict[str, Case] = {
         methods="",
         generation="0.16",
     ),
+    "a class that does not declare keeps a method of a model that stays under another name": Case(
+        "undeclared",
+        bases="nn.Module",
+        build="self.language_model = self.spare = AlphaPlain(vllm_config=vllm_config)\n"
+        "self.{setter} = self.language_model.{setter}\n"
+        "self.language_model = AlphaPlain(vllm_config=vllm_config)",
+    ),
+    "the decoder has another name, and its model goes and comes back under another": Case(
+        "works",
+        build="self.language_model = AlphaPlain(vllm_config=vllm_config)\nself.decoder = self.language_model.model\n"
+        "kept = self.language_model\ndel self.language_model\nself.kept = kept\nself.language_model = kept",
+    ),
+    "the layers are kept where the wrapper has a sub-module": Case(
+        "broken",
+        build=Case.build + "\nself.layers = self.language_model.model.layers",
+        methods="def {setter}(self, layers):\n    self.layers = layers\n    self.language_model.{setter}(layers)\n\n"
+        "def {getter}(self):\n    return self.language_model.{getter}()",
+    ),
+    "a class method sets an attribute of a property, and the configuration chooses": Case(
+        "broken",
+        build="self.language_model = init_vllm_registered_model(vllm_config, hf_config=config.text_config)",
+        methods="@property\ndef _decoder(self):\n    return self.language_model.model\n\n"
+        "@classmethod\ndef {setter}(cls, layers):\n    cls._decoder.aux_hidden_state_layers = layers\n\n"
+        "def {getter}(self):\n    return (2, 4, 5)",
+    ),
     "one of two methods, of which the other raises": Case(
         "unknown",
         build=Case.build + "\nself.text_config = config.text_config",
