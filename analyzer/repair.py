@@ -52,6 +52,8 @@ def declare(audit: Audit, owner: ClassInfo, models: list[Model], status: Status)
     what = f"add {contract.name} to the bases of {owner.name}"
     if not bare:
         attribute = supported[0].inner.attribute if supported[0].inner is not None else ""
+        if disturbed := _disturbed(audit, owner, models, contract, attribute):
+            return Fix("none", f"{disturbed} inherits from {owner.name} and would get the methods too")
         edits += delegation(contract, owner, attribute, guarded=guarded)
         what += f" and delegate its methods to self.{attribute}"
     why = _why_unsafe(audit, owner, models, status, supported)

@@ -527,6 +527,15 @@ CASES: dict[str, Case] = {
         "@classmethod\ndef {setter}(cls, layers):\n    cls._decoder.aux_hidden_state_layers = layers\n\n"
         "def {getter}(self):\n    return (2, 4, 5)",
     ),
+    "a repair would hand methods on to what an heir builds without": Case(
+        "undeclared",
+        before=NESTED,
+        bases="nn.Module",
+        build="self.spare = Inner(vllm_config=vllm_config)\nself.language_model = self.spare",
+        methods="def {setter}(self, layers):\n    self.language_model.model.aux_hidden_state_layers = layers\n\n"
+        "def {getter}(self):\n    return self.language_model.{getter}()",
+        after=BUILDS_ANEW.replace("OTHER", "DeltaPlain"),
+    ),
     "one of two methods, of which the other raises": Case(
         "unknown",
         build=Case.build + "\nself.text_config = config.text_config",
