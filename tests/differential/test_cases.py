@@ -87,8 +87,7 @@ BUILDS_ANEW = (
 NESTED = (
     "class Wrapped(nn.Module):\n    def __init__(self, vllm_config):\n        super().__init__()\n"
     "        self.decoder = DeltaModel(vllm_config=vllm_config)\n\n"
-    "    def forward(self, input_ids, positions, **kwargs):\n"
-    "        return self.decoder(input_ids, positions, **kwargs)\n\n\n"
+    "    def forward(self, *args, **kwargs):\n        return self.decoder(*args, **kwargs)\n\n\n"
     "class Inner(DeltaPlain):\n    def __init__(self, *, vllm_config):\n        nn.Module.__init__(self)\n"
     "        self.model = Wrapped(vllm_config)\n\n"
     "    def {setter}(self, layers):\n        self.model.decoder.aux_hidden_state_layers = layers\n\n"
