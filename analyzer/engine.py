@@ -19,23 +19,19 @@ from analyzer.gates import Consumers, find_consumers
 from analyzer.index import Index
 from analyzer.interpret import Machine
 from analyzer.models import WRAPPER_MARKS, ModelSet
-from analyzer.modules import read_ahead
 from analyzer.nearest import did_you_mean
 from analyzer.problems import InputError
 from analyzer.records import Report
 from analyzer.registrations import METHOD, Registrations, add_registrations, read_registrations
 from analyzer.registry import Registry, read_registry
 from analyzer.scan import files_with
-from analyzer.survey import Surveyed, survey, survey_models
+from analyzer.survey import survey
 from analyzer.timings import Stage, unmeasured
 
 # The interpreter follows nested calls: deeper than Python's default allows, far below what a stack can hold.
 RECURSION = 5_000
 LARGE = 500
 """Python files of a package above which a second process takes less time than it costs."""
-
-MANY = 100
-"""Models above which it does so for their records."""
 
 
 class Checks(Protocol):
@@ -70,15 +66,11 @@ def read_checkout(checkout: Checkout, wanted: Sequence[str] = (), stage: Stage =
         modules = [checkout.module_name(path) for path in files_with(files, WRAPPER_MARKS)]
         names = frozenset(entry.cls for rows in registry.entries.values() for entry in rows)
         large = len(checkout.python_files()) > LARGE
-    later = _read_last(registry)
-    with beside(
-        partial(read_ahead, checkout, later), partial(find_consumers, checkout, contracts, names), pays=large
-    ) as (ahead, found_beside):
-        index.modules.read_elsewhere(later, ahead)
+    with beside(partial(find_consumers, checkout, contracts, names), pays=large) as found_beside:
         with stage("models"):
             model_set = ModelSet(index, registry, machine, contracts, modules)
         with stage("consumers"):
-            consumers: Consumers = found_beside()
+            consumers = found_beside()
     diagnostics = {*index.diagnostics, *registry.problems(), *consumers.diagnostics, *checkout.walk_diagnostics}
     diagnostics.update(registered.problems)
     read = Audit(checkout, index, registry, contracts, consumers, model_set, sorted(diagnostics))
@@ -86,12 +78,6 @@ def read_checkout(checkout: Checkout, wanted: Sequence[str] = (), stage: Stage =
         looked = f"{METHOD} in {len(files)} files"
         raise EngineError(f"{checkout.root}: {checkout.plugin.name} registers no model with vLLM (looked for {looked})")
     return read
-
-
-def _read_last(registry: Registry) -> list[str]:
-    """The modules that will be read later than others: the registered classes are resolved in their order."""
-    named = list(dict.fromkeys(rows[-1].module for rows in registry.entries.values()))
-    return named[len(named) * 3 // 5 :]  # less than a half: what is read in the other process has to be sent here
 
 
 def _registry(index: Index) -> tuple[Registry, Registrations]:
@@ -214,14 +200,9 @@ def judge(
         read: a checkout.
         rules, contracts, stage, on_request: as for :func:`audit`.
     """
-    large = len(read.model_set.models) > MANY
-    with beside(partial(survey_models, read), pays=large) as [surveyed_beside]:
-        with stage("rules"):
-            applied = [r for r in rules if getattr(r, "default", True) or getattr(r, "code", "") in on_request]
-            found = [f for rule in applied for f in rule.check(read) if not contracts or f.contract in contracts]
-            findings = read.judged_findings(found)
-        with stage("survey of the models"):
-            surveyed: Surveyed = surveyed_beside()
-            surveyed.note(read)
-            read.diagnostics = sorted({*read.diagnostics, *read.index.diagnostics})  # bodies are read when asked for
-            return survey(read, findings, surveyed.models)
+    with stage("rules"):
+        applied = [rule for rule in rules if getattr(rule, "default", True) or getattr(rule, "code", "") in on_request]
+        found = [f for rule in applied for f in rule.check(read) if not contracts or f.contract in contracts]
+        findings = read.judged_findings(found)
+    with stage("survey of the models"):
+        return survey(read, findings)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from analyzer import evidence
 from analyzer.audit import Audit
@@ -13,7 +12,7 @@ from analyzer.contracts import Contract
 from analyzer.dispatch import NameGate
 from analyzer.essence import Cut, PartlyRead
 from analyzer.facts import LONGEST_HELPER
-from analyzer.findings import Diagnostic, Finding, Link, Position
+from analyzer.findings import Finding, Link, Position
 from analyzer.index import ClassInfo
 from analyzer.inner import Inner
 from analyzer.members import is_protocol
@@ -38,49 +37,19 @@ from analyzer.suppress import checkout_comments
 from analyzer.usage import CONFIG
 
 
-@dataclass(frozen=True)
-class Surveyed:
-    """The records of all models, and what was read for them; in plain data, for another process can have made it.
-
-    Args:
-        models: in the audit's order.
-        read, asked, diagnostics: of the index, and of its modules.
-        config_files: of :class:`analyzer.usage.Usage`.
-    """
-
-    models: list[ModelRecord]
-    read: dict[str, bool]
-    asked: dict[str, set[int]]
-    diagnostics: list[Diagnostic]
-    config_files: set[str]
-
-    def note(self, audit: Audit) -> None:
-        """Let an audit know what was read in another process."""
-        audit.index.modules.note(self.read, self.asked, self.diagnostics)
-        audit.usage.config_files |= self.config_files
-
-
-def survey_models(audit: Audit) -> Surveyed:
-    """The records of an audit's models; needs nothing of its findings.
-
-    Args:
-        audit: what was read.
-    """
-    owing = {(one.model.cls, name): one for name, c in audit.contracts.items() for one in owed(audit, c)}
-    models = [model_record(audit, model, owing) for model in audit.judged]
-    read = audit.index.modules
-    return Surveyed(models, read.names, read.asked, audit.index.diagnostics, audit.usage.config_files)
-
-
-def survey(audit: Audit, findings: Sequence[Finding], models: list[ModelRecord]) -> Report:
+def survey(audit: Audit, findings: Sequence[Finding]) -> Report:
     """The records of an audit.
 
     Args:
         audit: what was read.
         findings: of the rules, in any order.
-        models: of :func:`survey_models`.
     """
     checkout = audit.checkout
+    owing = {(one.model.cls, name): one for name, c in audit.contracts.items() for one in owed(audit, c)}
+    models = [model_record(audit, model, owing) for model in audit.judged]
+    audit.diagnostics = sorted(
+        {*audit.diagnostics, *audit.index.diagnostics}
+    )  # bodies are read when they are asked for
     comments, commented = checkout_comments(checkout, findings)
     return Report(
         checkout=checkout.record(),

@@ -35,7 +35,7 @@ def no_children() -> bool:
 
 
 def test_work_is_done_in_another_process() -> None:
-    with beside(os.getpid, pays=True) as [result]:
+    with beside(os.getpid, pays=True) as result:
         assert result() != os.getpid()
     assert no_children()
 
@@ -51,7 +51,7 @@ def test_work_is_done_here_where_another_process_does_not_pay(reason: str, monke
         monkeypatch.setattr(threading, "active_count", lambda: 2)
     if reason == "no room":
         monkeypatch.setattr(os, "fork", no_room)
-    with beside(os.getpid, pays=reason != "small") as [result]:
+    with beside(os.getpid, pays=reason != "small") as result:
         assert result() == os.getpid()
 
 
@@ -63,7 +63,7 @@ def test_work_whose_process_is_killed_is_done_here() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return os.getpid()
 
-    with beside(work, pays=True) as [result]:
+    with beside(work, pays=True) as result:
         assert result() == here
     assert no_children()
 
@@ -72,7 +72,7 @@ def test_an_error_of_the_work_is_raised_here() -> None:
     def work() -> int:
         raise ValueError("odd")
 
-    with beside(work, pays=True) as [result], pytest.raises(ValueError, match="odd"):
+    with beside(work, pays=True) as result, pytest.raises(ValueError, match="odd"):
         result()
 
 
@@ -82,41 +82,9 @@ def test_a_result_that_nobody_asks_for_leaves_no_process() -> None:
     assert no_children()
 
 
-def test_several_pieces_are_done_in_turn_and_each_is_sent_once() -> None:
-    with beside(os.getpid, lambda: "x" * 1_000_000, pays=True) as [first, second]:
-        assert second() == "x" * 1_000_000
-        assert first.is_done()
-        assert second.is_done()
-        assert first() == first() != os.getpid()
-    assert first.is_done()
-
-
-def test_what_is_not_done_is_not_waited_for() -> None:
-    with beside(threading.Event().wait, pays=True) as [never]:
-        assert not never.is_done()
-    assert not never.is_done()
-    with beside(os.getpid, pays=False) as [here]:
-        assert not here.is_done()
-
-
-def test_a_process_that_is_killed_between_two_pieces_has_done_one() -> None:
-    here = os.getpid()
-
-    def work() -> int:
-        if os.getpid() != here:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return os.getpid()
-
-    with beside(os.getpid, work, pays=True) as [first, second]:
-        assert second() == here
-        assert first() != here
-    assert no_children()
-
-
 def test_the_report_does_not_depend_on_the_number_of_processes(trees: Trees, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = trees.plain("0.33").root
     monkeypatch.setattr(engine, "LARGE", 0)
-    monkeypatch.setattr(engine, "MANY", 0)
     several = json.render(engine.audit(open_checkout(tree), all_rules()))
     monkeypatch.setattr(module, "_can_copy", lambda: False)
     assert json.render(engine.audit(open_checkout(tree), all_rules())) == several

@@ -94,7 +94,7 @@ def plan_fixes(root: Path, fixes: Sequence[Fix], changed: Mapping[str, bytes] | 
     # Of all fixes of vLLM 0.33.0 each half takes about as long; only the other one needs libcst to be imported.
     with (
         without_collection(),  # syntax trees are no garbage, and parsing takes twice as long with it
-        beside(partial(_plan_groups, tree, long), pays=min(len(short), len(long)) >= _MANY) as [planned_beside],
+        beside(partial(_plan_groups, tree, long), pays=min(len(short), len(long)) >= _MANY) as planned_beside,
     ):
         made, verdicts = _plan_groups(tree, short)
         more, others = planned_beside()

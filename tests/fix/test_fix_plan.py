@@ -303,9 +303,9 @@ def test_a_second_process_plans_the_same(tmp_path: Path, monkeypatch: pytest.Mon
     asked: list[bool] = []
 
     @contextmanager
-    def here(work: Callable[[], object], *, pays: bool) -> Iterator[list[Callable[[], object]]]:
+    def here(work: Callable[[], object], *, pays: bool) -> Iterator[Callable[[], object]]:
         asked.append(pays)
-        yield [work]
+        yield work
 
     beside = plan_fixes(tmp_path, fixes)
     monkeypatch.setattr(plan, "beside", here)
