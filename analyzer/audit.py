@@ -131,9 +131,7 @@ class Audit:
         facts = self.index.module(self.checkout.module_name(self.checkout.path(path)))
         if facts is None:
             return False
-        functions = [f for cls in facts.classes for f in cls.methods.values()]
-        functions += facts.functions.values()
-        return any(f.name == method and f.line <= line <= f.end_line for f in functions)
+        return any(f.name == method and f.line <= line <= f.end_line for f in facts.all_functions)
 
     def config_classes(self, cls: ClassInfo) -> list[tuple[str, Target]]:
         """Model configuration classes that a class's file imports: from transformers or the checkout's own."""

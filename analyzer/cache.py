@@ -18,13 +18,13 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from analyzer.scan import any_of
+from analyzer.source import Source, read_source
 from analyzer.store import Store
 from analyzer.tool_cache import FORMAT, Status, state_of_tool, status_of
 
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 GRAIN = 2_000_000_000
 """Nanoseconds within which two changes of a file can look like one (FAT keeps two seconds)."""
-
-_CODING = re.compile(rb"coding[:=]")
 
 
 @dataclass(frozen=True)
@@ -233,19 +231,17 @@ class Cache:
         if text is None or cuts is None:
             raise _ConcernsError
         asked, more, digest, runs, marked = noted["essences"][rel]
-        now = essence(text, cuts, asked, noted["longest"], _pattern(noted["inside"][more]))
-        if now is None or now.digest != digest or bool(_pattern(noted["marks"]).search(text.encode())) != marked:
+        now = essence(text, cuts, asked, noted["longest"], _pattern(tuple(noted["inside"][more])))
+        if now is None or now.digest != digest or bool(_pattern(tuple(noted["marks"])).search(text.encode())) != marked:
             raise _ConcernsError
         return Moves([(first, count) for first, count in runs], now.runs)
 
     def _text(self, rel: str) -> str | None:
         """The text of a file whose bytes are its text; None for any other."""
-        data = self._store.read(Path(self._place(rel)))
-        if data is None or data.startswith(b"\xef\xbb\xbf") or b"\0" in data or _CODING.search(data[:400]):
+        source = read_source(self.checkout.path(rel), rel)
+        if not isinstance(source, Source) or source.bom or source.encoding != "utf-8":
             return None
-        with suppress(UnicodeDecodeError):
-            return data.decode()
-        return None
+        return source.text
 
     def _holds(self, rel: str, words: Iterable[str]) -> bool:
         """Whether a file holds any of some words; one that cannot be read may."""
@@ -271,12 +267,8 @@ class _Known:
 
 
 @lru_cache(maxsize=8)
-def _compiled(words: tuple[str, ...]) -> re.Pattern[bytes]:
+def _pattern(words: tuple[str, ...]) -> re.Pattern[bytes]:
     return any_of(word.encode() for word in words)
-
-
-def _pattern(words: Iterable[str]) -> re.Pattern[bytes]:
-    return _compiled(tuple(words))
 
 
 def _changed_at(path: str) -> int:

@@ -16,7 +16,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from analyzer.outline import long_strings, outline
+from analyzer.outline import any_within, long_strings, outline
 from analyzer.scan import lines_with
 
 Runs = list[tuple[int, int]]
@@ -76,21 +76,18 @@ def essence(text: str, cuts: Sequence[Cut], asked: str, longest: int, words: re.
     lines = text.split("\n")
     if len(cuts) != len(asked) or (cuts and cuts[-1].end > len(lines)):
         return None
-    spoken = set(lines_with(text.encode("utf-8", "surrogatepass"), words))
-    left = [c for c, was in zip(cuts, asked, strict=True) if was == "0" and not _any_in(spoken, c.colon + 1, c.end)]
-    kept = list(_outside(left, len(lines)))
-    strings = long_strings("\n".join(lines[number - 1] for number in kept))
+    spoken = lines_with(text.encode("utf-8", "surrogatepass"), words)
+    left = [c for c, was in zip(cuts, asked, strict=True) if was == "0" and not any_within(spoken, c.colon + 1, c.end)]
+    outside = list(_outside(left, len(lines)))
+    texts = [lines[number - 1] for number in outside]
+    strings = long_strings("\n".join(texts))
     if strings is None:
         return None
-    inside = _lines_inside(strings, [lines[number - 1] for number in kept])
-    kept = [n for place, n in enumerate(kept) if place in inside or n in spoken or not _is_empty(lines, n)]
+    inside, told = _lines_inside(strings, texts), set(spoken)
+    kept = [n for place, n in enumerate(outside) if place in inside or n in told or not _is_empty(lines, n)]
     long = "".join("1" if cut.end - cut.line > longest else "0" for cut in cuts)
     said = "\n".join((asked, long, *(lines[number - 1] for number in kept)))
     return Essence(hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest(), _runs(kept))
-
-
-def _any_in(numbers: set[int], first: int, last: int) -> bool:
-    return any(first <= number <= last for number in numbers)
 
 
 def _outside(left: Sequence[Cut], count: int) -> Iterator[int]:

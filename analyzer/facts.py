@@ -54,15 +54,14 @@ class FunctionFacts:
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         """In the order of the source."""
-        return self.read_header()[0]
+        return self._read_header()[0]
 
     @property
     def returns(self) -> Expr | None:
         """The annotation of its result."""
-        return self.read_header()[1]
+        return self._read_header()[1]
 
-    def read_header(self) -> Header:
-        """The parameters and the annotation of the result."""
+    def _read_header(self) -> Header:
         if callable(self.header):
             self.header = self.header()
         return self.header

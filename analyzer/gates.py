@@ -6,7 +6,6 @@ Found by searching the checkout's bytes for the contracts' own names and reading
 from __future__ import annotations
 
 import ast
-from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -15,6 +14,7 @@ from analyzer.contracts import Contract
 from analyzer.dispatch import AllowList, FunctionNode, NameGate, allow_list, last_line, name_gate, own_nodes
 from analyzer.findings import Diagnostic
 from analyzer.lower import dotted
+from analyzer.outline import any_within
 from analyzer.recorded import Records, read_records
 from analyzer.scan import any_of, lines_with
 from analyzer.source import is_file, parse, parse_outline, read_source
@@ -188,8 +188,7 @@ class _Reader:
         """Look into the functions that stand on some lines."""
         self.unwrapping.update(f.name for f in functions_of(tree.body) if returned_inner(f))
         for function in functions_of(tree.body):
-            position = bisect_left(lines, function.lineno)
-            if position < len(lines) and lines[position] <= (function.end_lineno or function.lineno):
+            if any_within(lines, function.lineno, function.end_lineno or function.lineno):
                 self._read_function(function)
 
     def _read_function(self, function: FunctionNode) -> None:

@@ -16,7 +16,7 @@ on whole releases.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -90,16 +90,20 @@ def outline(text: str, kept: Sequence[int] = ()) -> Outline | None:
             return None
         at_colon = line + text.count("\n", begin, colon)
         body = Body(text[colon:last], at_colon, at_colon + text.count("\n", colon, last))
-        if kept:
-            place = bisect_right(kept, line - 1)
-            if place < len(kept) and kept[place] <= body.end_line:
-                passed = last
-                continue
+        if any_within(kept, line, body.end_line):
+            passed = last
+            continue
         bodies[line] = body
         parts += (text[done:colon], " pass", "\n" * (body.end_line - at_colon))
         done = passed = last
     parts.append(text[done:])
     return Outline("".join(parts), bodies)
+
+
+def any_within(numbers: Sequence[int], first: int, last: int) -> bool:
+    """Whether any of some sorted numbers is one from a first to a last."""
+    place = bisect_left(numbers, first)
+    return place < len(numbers) and numbers[place] <= last
 
 
 def long_strings(text: str) -> list[tuple[int, int]] | None:

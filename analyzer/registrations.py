@@ -99,8 +99,7 @@ class _Search:
     def _elsewhere(self, facts: ModuleFacts, names: set[str]) -> None:
         """Calls of some names that no entry point leads to: at module level, and in functions and methods."""
         self.reader.run(self._module_level(facts), Place(facts), {})
-        functions = [*facts.functions.values(), *(f for cls in facts.classes for f in cls.methods.values())]
-        for function in functions:
+        for function in facts.all_functions:
             body = function.whole_body
             lines = [part[4] for part in lower.walk(body or ()) if part[0] == "call" and _last(part[1]) in names]
             if any((facts.path, line) not in self.seen for line in lines):

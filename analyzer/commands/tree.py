@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 from analyzer.commands.failure import Failure
 from analyzer.commands.progress import fetching, working
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 Rests = Literal["report", "sources", "tree"]
 """What a result takes from the tree; see :meth:`Tree.known`."""
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @contextmanager

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import ast
 import warnings
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import cast
 
 from analyzer.fix.source import Refused
-from analyzer.outline import Body, outline
+from analyzer.outline import Body, any_within, outline
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 # Definitions, which are scopes of their own, and the most frequent of simple statements.
@@ -92,8 +91,7 @@ def nodes(tree: ast.Module, lines: Sequence[int]) -> Iterator[ast.AST]:
 
 def _stands_on(node: ast.stmt, lines: Sequence[int]) -> bool:
     first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
-    place = bisect_left(lines, first)
-    return place < len(lines) and lines[place] <= (node.end_lineno or node.lineno)
+    return any_within(lines, first, node.end_lineno or node.lineno)
 
 
 def _fold(block: list[ast.stmt], bodies: dict[int, Body], lines: Sequence[str]) -> bool:
