@@ -140,6 +140,19 @@ def last_line(node: ast.stmt | ast.expr) -> int:
     return node.end_lineno or node.lineno
 
 
+def texts_of(module: Module, block: Sequence[ast.stmt]) -> list[str] | None:
+    """The lines of each statement of a block; None where two of them share a line."""
+    texts: list[str] = []
+    done = 0
+    for node in block:
+        first, last = first_line(node), last_line(node)
+        if first <= done:
+            return None
+        texts.append("".join(module.lines[first - 1 : last]))
+        done = last
+    return texts
+
+
 def first_line(node: ast.stmt) -> int:
     """The line that a statement begins on, decorators included."""
     decorators = node.decorator_list if isinstance(node, ast.ClassDef | Function) else []

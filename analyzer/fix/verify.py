@@ -35,7 +35,7 @@ from analyzer.fix.signatures import same_signature
 from analyzer.fix.source import Refused, Source
 from analyzer.fix.statements import drop_statement, has_annotation, has_statement
 from analyzer.fix.tokens import tokens
-from analyzer.fix.tree import Module, classes, first_line, functions, last_line, scope
+from analyzer.fix.tree import Module, classes, first_line, functions, last_line, scope, texts_of
 from analyzer.fix.witness import witness
 
 
@@ -177,15 +177,8 @@ def _without_common(old: Module, new: Module) -> tuple[str, str]:
 
 def _statements(module: Module) -> list[str]:
     """The lines of each top-level statement; the whole text where statements share a line."""
-    texts: list[str] = []
-    done = 0
-    for node in module.tree.body:
-        first, last = first_line(node), last_line(node)
-        if first <= done:
-            return [module.text]
-        texts.append("".join(module.lines[first - 1 : last]))
-        done = last
-    return texts
+    texts = texts_of(module, module.tree.body)
+    return [module.text] if texts is None else texts
 
 
 def _same_trees(before: str, after: str, edits: Iterable[Edit]) -> bool:

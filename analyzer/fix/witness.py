@@ -26,7 +26,7 @@ from analyzer.findings import (
 )
 from analyzer.fix.method_source import parse_method
 from analyzer.fix.source import Refused, common_ends
-from analyzer.fix.tree import Module, first_line, last_line
+from analyzer.fix.tree import Module, first_line, last_line, texts_of
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -66,16 +66,10 @@ def witness(old: Module, new: Module, edits: Sequence[Edit]) -> None:
 
 def _texts(module: Module, cls: ast.ClassDef) -> list[str]:
     """The members of a class as they are written; none if any shares a line with another, or with the header."""
-    texts: list[str] = []
-    done = 0
-    for node in cls.body:
-        first, last = first_line(node), last_line(node)
-        if first <= done or len(module.indent(node.lineno)) != node.col_offset:
-            return []
-        # without the last line's end, which the end of a file may lack
-        texts.append("".join(module.lines[first - 1 : last]).rstrip("\r\n"))
-        done = last
-    return texts
+    texts = texts_of(module, cls.body)
+    if texts is None or any(len(module.indent(node.lineno)) != node.col_offset for node in cls.body):
+        return []
+    return [text.rstrip("\r\n") for text in texts]  # the end of a file may lack that of the last line
 
 
 def _read(module: Module, node: ast.ClassDef, above: int, below: int) -> cst.ClassDef | None:
