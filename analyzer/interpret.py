@@ -270,8 +270,12 @@ class Machine:
         built = self.is_built(instance)
         if built:
             construct.prepare(self, instance)
-            if self.strict and is_data(value) and objects.is_child(instance, name):
-                raise self.fail("TypeError", f"cannot assign … as child module {name!r}", frame, line)
+            if self.strict and is_data(value):
+                refused = self.fail("TypeError", f"cannot assign … as child module {name!r}", frame, line)
+                if objects.is_child(instance, name):
+                    raise refused
+                if objects.may_be_child(instance, name):
+                    self.outcome.possible_failures.append(refused)
         instance.place(name, value)
         if built:
             self.hand_over(instance)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from analyzer import construct, members
 from analyzer.chains import Chain, Follower, configures
@@ -334,6 +334,8 @@ class ModelSet:
     def captured_by_itself(self, status: Status) -> Chain | None:
         """The chain of an undeclared model whose own decoder collects and returns the states, else None."""
         alternative = status.alternatives[0]
+        if alternative.repaired is alternative.outer:  # what is learnt here is no part of what the class does
+            alternative.repaired = replace(alternative.outer)
         repaired = alternative.repaired
         if repaired.holder is not None and repaired.capture is not None and repaired.capture.ok:
             return repaired

@@ -31,6 +31,7 @@ from analyzer.values import (
     ModuleValue,
     Opaque,
     Partial,
+    PartOfChosen,
     Super,
     Table,
     Value,
@@ -70,7 +71,8 @@ def get(machine: Machine, owner: Value, name: str, frame: Frame, line: int) -> V
         known = _of_checkpoint(machine, text) if machine.checkpoint is not None else None
         if known is not None:
             return known
-        return Opaque(text, getattr(owner, "reason", ""), owner.taint)
+        kind = PartOfChosen if isinstance(owner, (ChosenModel, PartOfChosen)) else Opaque
+        return kind(text, getattr(owner, "reason", ""), owner.taint)
     if isinstance(owner, ForwardResult):
         if not hasattr(tuple, name):
             machine.outcome.misused.append((frame.path, line, machine.undecided > 0))
@@ -130,6 +132,11 @@ def is_child(owner: Instance, name: str) -> bool:
     return made or (
         is_module(value) and all(members.is_torch_module(o.cls) for o in options(value) if isinstance(o, Instance))
     )
+
+
+def may_be_child(owner: Instance, name: str) -> bool:
+    """Whether an attribute is perhaps a sub-module: something of a model that the configuration chooses."""
+    return isinstance(owner.attrs.get(name), PartOfChosen) and members.is_torch_module(owner.cls)
 
 
 def _of_checkpoint(machine: Machine, text: str) -> Value | None:

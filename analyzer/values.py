@@ -46,6 +46,10 @@ class Given(Opaque):
     """What a caller hands over: data of which no more is known, and certainly no module."""
 
 
+class PartOfChosen(Opaque):
+    """What stands in a model that the configuration chooses: a sub-module, or data."""
+
+
 class Lambda(Opaque):
     """A function without a name: there for certain, and not followed when it is called."""
 

@@ -236,6 +236,8 @@ def step_difference(step: str, result: MethodResult, raised: str, effect: bool) 
         right = did.startswith("AttributeError") and "has no attribute " in did  # __getattr__ may name another
     if result.how == "fails" and did.startswith("AttributeError: ") and says.startswith("AttributeError: "):
         right = did.rpartition(" ")[2] == says.rpartition(" ")[2]  # __getattr__ may name another object
+    if result.how == "fails" and result.possible is not None and not right:
+        right = did.startswith(f"{result.possible.kind}: {result.possible.detail.partition('…')[0]}")
     if result.how == "no-effect" and raised:
         right = None  # it does nothing at the best: what it asks on its way may fail
     what = f"{step}: {did}, static {result.how} {result.reason}"

@@ -542,6 +542,23 @@ CASES: dict[str, Case] = {
         "def {setter}(self, layers):\n    self.language_model.{setter}(layers)\n\ndef {getter}(self):\n"
         "    give = self._give if self.text_config.model_type else self._refuse\n    return give()",
     ),
+    "the inner model gives way to its decoder, and the flag denies": Case(
+        "undeclared",
+        build="self.model = AlphaPlain(vllm_config=vllm_config)\nself.model = self.model.model",
+        methods="supports_eagle3 = False\n\n@property\ndef language_model(self):\n    return self.model\n\n"
+        "def {setter}(self, layers):\n    self.model.{setter}(layers)\n\n"
+        "def {getter}(self):\n    return self.model.{getter}()",
+        generation="0.16",
+        flag=True,
+    ),
+    "the layers are kept where a model that the configuration chose has left a sub-module": Case(
+        "broken",
+        build="self.language_model = init_vllm_registered_model(vllm_config, hf_config=config.text_config)\n"
+        "self.layers = self.language_model.model.layers\ndel self.language_model\n"
+        "self.language_model = BetaPlain(vllm_config=vllm_config)",
+        methods="def {setter}(self, layers):\n    self.layers = layers\n    self.language_model.{setter}(layers)\n\n"
+        "def {getter}(self):\n    return self.language_model.{getter}()",
+    ),
 }
 
 
