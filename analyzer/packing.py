@@ -272,7 +272,8 @@ class _Reader:
             init = cls.methods.get("__init__")
             for name, line in self._told(init, names) if init is not None else ():
                 built.setdefault(name, Built(cls.name, module.path, line))
-            for name in _names(cls, init) - self._left_alone(init):
+            alone = self._left_alone(init)
+            for name in (name for name in _names(cls, init) if name not in alone):
                 for home, named in self._classes(module, name):
                     if id(named) not in seen:
                         seen.add(id(named))
@@ -322,15 +323,15 @@ class _Reader:
                     yield from self._classes(facts, attribute, depth + 1)
 
 
-def _names(cls: ClassFacts, init: FunctionFacts | None) -> set[str]:
-    """Names of the bases of a class, and those in its ``__init__``, in functions inside it and in defaults too."""
+def _names(cls: ClassFacts, init: FunctionFacts | None) -> list[str]:
+    """Names in the ``__init__`` of a class, in functions inside it and in defaults too, and those of its bases."""
     lowered: list[Expr] = list(cls.bases)
-    found: set[str] = set()
+    found: list[str] = []
     if init is not None:
         lowered += [parameter.default for parameter in init.parameters if parameter.default is not None]
-        found.update(_NAME.findall(init.text))
+        found += _NAME.findall(init.text)
         lowered += [] if init.text else init.whole_body or ()
-    return found | {node[1] for expr in lowered for node in walk(expr) if node[0] == "name"}
+    return list(dict.fromkeys([*found, *(node[1] for expr in lowered for node in walk(expr) if node[0] == "name")]))
 
 
 def _arguments(text: str, start: int) -> str:
