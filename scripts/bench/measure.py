@@ -49,6 +49,17 @@ class Times:
 
 Rounds = dict[str, list[Times]]
 
+UNCOMPILED = "PYTHONDONTWRITEBYTECODE"
+
+
+def as_installed() -> dict[str, str]:
+    """The environment of what is measured: Python may keep compiled modules, as pip has them beside what it installs.
+
+    Where a checkout's modules are compiled anew by each run, that is a tenth of a cold audit and most of a warm one
+    (the documentation of ``PYTHONDONTWRITEBYTECODE``; pip compiles unless told ``--no-compile``).
+    """
+    return {name: value for name, value in os.environ.items() if name != UNCOMPILED}
+
 
 def python(*arguments: str) -> str:
     """A command line of the Python that runs this."""
@@ -80,7 +91,10 @@ def _round(commands: Iterable[Command]) -> list[Times]:
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         fixed = ["--shell=none", "--runs", "1", "--warmup", "0", "--ignore-failure", "--style", "none"]
         subprocess.run(
-            ["hyperfine", *fixed, "--export-json", file.name, *options], check=True, stderr=subprocess.DEVNULL
+            ["hyperfine", *fixed, "--export-json", file.name, *options],
+            check=True,
+            stderr=subprocess.DEVNULL,
+            env=as_installed(),
         )
         results = json.loads(Path(file.name).read_text())["results"]
     return [Times(result["mean"], result["user"] + result["system"]) for result in results]
@@ -115,7 +129,8 @@ def peak_megabytes(line: str) -> float:
         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
     )
     command = [sys.executable, "-c", code, *shlex.split(line)]
-    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout) / 1024
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=as_installed())
+    return int(done.stdout) / 1024
 
 
 def machine() -> str:
