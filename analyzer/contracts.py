@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from analyzer import members, typechecks
+from analyzer.checkers import Look, Sight, sight_of
 from analyzer.checkout import Checkout
 from analyzer.facts import FunctionFacts, ModuleFacts
 from analyzer.frames import Frame, Raised
@@ -47,6 +48,8 @@ class Contract:
     check: Literal["isinstance", "flag"] = "isinstance"
     home: ModuleFacts | None = field(default=None, repr=False)
     handling: Handling = NOTHING
+    sight: Sight | None = field(default=None, repr=False)
+    answers: dict[Look, bool | None] = field(default_factory=dict, repr=False)
 
     def method(self, name: str) -> ContractMethod | None:
         """The contract's method of a name."""
@@ -62,6 +65,14 @@ class Contract:
 
     def satisfied_by(self, machine: Machine, value: Value) -> bool | None:
         """What the checker returns for an object or class; None where that depends on what is not known."""
+        look = self.sight.look(machine, value) if self.sight is not None else None
+        if look is None:
+            return self._ask(machine, value)
+        if look not in self.answers:
+            self.answers[look] = self._ask(machine, value)
+        return self.answers[look]
+
+    def _ask(self, machine: Machine, value: Value) -> bool | None:
         if self.checker_facts is None or self.home is None:
             try:
                 return typechecks.is_instance(machine, value, self.cls, Frame(self.cls.module, None, None, {}), 0)
@@ -98,6 +109,8 @@ def read_contracts(index: Index, checkout: Checkout) -> dict[str, Contract]:
             )
     for function in facts.functions.values():
         _attach(function, facts, contracts)
+    for contract in contracts.values():
+        contract.sight = sight_of(index, facts, contract.checker_facts, contract.cls)
     return contracts
 
 

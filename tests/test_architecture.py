@@ -45,7 +45,8 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
             {"frames", "members", "compare", "norms", "places"},
             {"binding", "builtin_calls", "calls", "construct", "evaluate"}
             | {"interpret", "markers", "objects", "pins", "statements", "typechecks"},
-            {"answers", "contracts", "inner"},
+            {"answers", "checkers", "inner"},
+            {"contracts"},
             {"chains", "dispatch", "loops"},
             {"models", "recorded", "subjects"},
             {"gates"},
