@@ -102,6 +102,8 @@ def call(
         return _external(machine, callee, arguments, frame, line, site)
     if isinstance(callee, BuiltinMethod) and callee.name == "__getattr__":
         return objects.of_module(machine, callee.receiver, arguments.get("name", 0), frame, line)
+    if isinstance(callee, BuiltinMethod) and callee.name == "__call__" and isinstance(callee.receiver, Instance):
+        return _module(machine, callee.receiver, arguments, frame, line)
     if isinstance(callee, BuiltinMethod):
         return builtin_calls.method(machine, callee, arguments)
     if isinstance(callee, Partial):
@@ -167,12 +169,23 @@ def _watched(machine: Machine, instance: Instance) -> Value | None:
 
 
 def _instance(machine: Machine, callee: Instance, arguments: Arguments, frame: Frame, line: int) -> Value:
-    """``module(...)``: its own ``__call__``, else ``forward`` (torch.nn.Module.__call__)."""
-    for name in ("__call__", "forward"):
-        member = members.class_member(callee.cls, name)
-        if member is not None and isinstance(member[1], FunctionFacts):
-            function = Function(member[1], member[0].module, member[0], callee)
-            return _function(machine, function, arguments, frame, line, None)
+    """``module(...)``: its class's own ``__call__``, else that of ``nn.Module``."""
+    member = members.class_member(callee.cls, "__call__")
+    if member is not None and isinstance(member[1], FunctionFacts):
+        function = Function(member[1], member[0].module, member[0], callee)
+        return _function(machine, function, arguments, frame, line, None)
+    return _module(machine, callee, arguments, frame, line)
+
+
+def _module(machine: Machine, callee: Instance, arguments: Arguments, frame: Frame, line: int) -> Value:
+    """``nn.Module.__call__``: the ``forward`` that is set on the object, or its class's."""
+    construct.prepare(machine, callee)
+    given = callee.attrs.get("forward")
+    member = members.class_member(callee.cls, "forward")
+    if given is None and member is not None and isinstance(member[1], FunctionFacts):
+        given = Function(member[1], member[0].module, member[0], callee)
+    if given is not None:
+        return call(machine, given, arguments, frame, line)
     return Opaque(f"{callee.cls.name}(…)", "its forward is outside the checkout", taint_of(arguments))
 
 

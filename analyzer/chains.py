@@ -321,10 +321,11 @@ class Follower:
     def _forward(self, root: Instance) -> Function | None:
         """What calling a model runs: its own ``__call__``, a ``forward`` set on the object, or its class's."""
         construct.prepare(self.machine, root)
+        member = members.class_method(root.cls, "__call__")
         given = root.attrs.get("forward")
-        if given is not None:
+        if given is not None and member is None:
             return given if isinstance(given, Function) else None
-        member = members.class_method(root.cls, "__call__") or members.class_method(root.cls, "forward")
+        member = member or members.class_method(root.cls, "forward")
         return Function(member[1], member[0].module, member[0], root) if member is not None else None
 
 

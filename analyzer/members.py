@@ -65,6 +65,7 @@ MODULE_ATTRIBUTES = frozenset(
         "xpu",
         "zero_grad",
         "T_destination",
+        "__call__",
         "_modules",
         "_parameters",
         "_buffers",
@@ -194,12 +195,12 @@ def getattr_hook(cls: ClassInfo) -> tuple[ClassInfo, FunctionFacts] | None:
     return None
 
 
-def module_answers(cls: ClassInfo, after: ClassInfo) -> bool:
-    """Whether ``super().__getattr__`` in ``after`` is that of ``nn.Module``, in an object of ``cls``."""
+def module_answers(cls: ClassInfo, name: str, after: ClassInfo) -> bool:
+    """Whether ``super().name`` in ``after`` is a method of ``nn.Module``'s, in an object of ``cls``."""
     for base in cls.mro[cls.mro.index(after) + 1 :] if after in cls.mro else ():
         if isinstance(base, External) and base.name in MODULE_CLASSES:
             return True
-        if isinstance(base, ClassInfo) and "__getattr__" in base.facts.methods:
+        if isinstance(base, ClassInfo) and name in base.facts.methods:
             return False
     return False
 

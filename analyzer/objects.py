@@ -261,7 +261,8 @@ def _of_super(machine: Machine, owner: Super, name: str) -> Value:
     cls = instance.cls if isinstance(instance, (Instance, ClassValue)) else None
     if cls is None:
         return Opaque(name)
-    if name == "__getattr__" and isinstance(instance, Instance) and members.module_answers(cls, owner.after):
+    answered = name in ("__call__", "__getattr__") and isinstance(instance, Instance)
+    if answered and members.module_answers(cls, name, owner.after):
         return BuiltinMethod(instance, name)
     member = members.class_member(cls, name, owner.after)
     if member is not None:

@@ -551,6 +551,14 @@ CASES: dict[str, Case] = {
         generation="0.16",
         flag=True,
     ),
+    "an object has a forward of its own, and its class a call that takes the first item": Case(
+        "broken",
+        build=Case.build + "\nself.forward = self._forward",
+        methods=DELEGATION + "\ndef _forward(self, input_ids, positions, **kwargs):\n"
+        "    return self.language_model(input_ids, positions)\n\n"
+        "def __call__(self, *args, **kwargs):\n    out = super().__call__(*args, **kwargs)\n"
+        "    return out[0] if isinstance(out, tuple) else out",
+    ),
     "the layers are kept where a model that the configuration chose has left a sub-module": Case(
         "broken",
         build="self.language_model = init_vllm_registered_model(vllm_config, hf_config=config.text_config)\n"
