@@ -32,10 +32,12 @@ class Sight:
     Args:
         names: of attributes.
         classes: that an object is held against.
+        looks: what was seen of classes so far.
     """
 
     names: tuple[str, ...]
     classes: tuple[ClassInfo, ...]
+    looks: dict[ClassInfo, Look | None] = field(default_factory=dict, repr=False, compare=False)
 
     def look(self, machine: Machine, value: Value) -> Look | None:
         """What is seen of a value; None where that is more than what its class has under those names."""
@@ -46,11 +48,15 @@ class Sight:
                 return None
         elif not isinstance(value, ClassValue):
             return None
-        cls = value.cls
+        if value.cls not in self.looks:
+            self.looks[value.cls] = self._of_class(value.cls)
+        seen = self.looks[value.cls]
+        return None if seen is None else (type(value), seen)
+
+    def _of_class(self, cls: ClassInfo) -> Look | None:
         if members.getattr_hook(cls) is not None or members.unknown_base(cls):
             return None
-        seen: list[object] = [type(value), members.is_torch_module(cls)]
-        seen += [cls.derives_from(other) for other in self.classes]
+        seen: list[object] = [members.is_torch_module(cls), *(cls.derives_from(other) for other in self.classes)]
         for name in self.names:
             member = members.class_member(cls, name)
             if member is None:

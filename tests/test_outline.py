@@ -30,7 +30,9 @@ def facts_of(read: Source, *, whole: bool) -> ModuleFacts | Diagnostic:
     problems: list[Diagnostic] = []
     facts = extract(parsed[0], parsed[1], problems, module="m", path="m.py", is_package=False)
     for function in facts.all_functions:
-        _ = function.stub, function.parameters
+        told = function.stub
+        _ = function.whole_body, function.parameters
+        assert told == function.stub  # before the body is parsed, and after
     assert not problems
     return facts
 
@@ -45,6 +47,30 @@ class A:
         return y
 
     z = 2
+""",
+    "a string that looks like code": """
+def f():
+    '''Gives nothing.
+
+    return 1
+    '''
+
+
+def g():
+    '''A "\""quoted
+    return 1
+    "\""
+    '''
+
+
+def h():
+    'one line \\
+    return 1'
+
+
+def i():
+    '''return 1'''
+    return 1
 """,
     "last of a class": """
 class A:
