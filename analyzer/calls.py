@@ -87,6 +87,8 @@ def call(
         arguments: with what.
         frame, line, site: where.
     """
+    if isinstance(callee, ExternalRef):  # more than half of all calls
+        return _external(machine, callee, arguments, frame, line, site)
     if isinstance(callee, OneOf):
         called = [o for o in callee.options if not (isinstance(o, Const) and o.value is None)]
         return _each(machine, called, arguments, frame, line, site)
@@ -98,8 +100,6 @@ def call(
         return construct.instantiate(machine, callee.cls, arguments, site)
     if isinstance(callee, Instance):
         return _instance(machine, callee, arguments, frame, line)
-    if isinstance(callee, ExternalRef):
-        return _external(machine, callee, arguments, frame, line, site)
     if isinstance(callee, BuiltinMethod) and callee.name == "__getattr__":
         return objects.of_module(machine, callee.receiver, arguments.get("name", 0), frame, line)
     if isinstance(callee, BuiltinMethod) and callee.name == "__call__" and isinstance(callee.receiver, Instance):

@@ -29,16 +29,17 @@ def read_module(checkout: Checkout, name: str) -> Read:
     path = checkout.find_module(name)
     if path is None:
         return Read(None, problems)
-    source = read_source(path, checkout.rel(path))
+    rel = checkout.rel(path)
+    source = read_source(path, rel)
     parsed = source if isinstance(source, Diagnostic) else parse_outline(source)
     if isinstance(parsed, Diagnostic):
         problems.append(parsed)
         return Read(None, problems)
     is_package = path.name == "__init__.py"
     try:
-        facts = extract(*parsed, problems, module=name, path=checkout.rel(path), is_package=is_package)
+        facts = extract(*parsed, problems, module=name, path=rel, is_package=is_package)
     except RecursionError:
-        problems.append(Diagnostic(checkout.rel(path), 0, "nested too deeply to be read"))
+        problems.append(Diagnostic(rel, 0, "nested too deeply to be read"))
         return Read(None, problems)
     return Read(facts, problems)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from analyzer.checkout import Checkout
 from analyzer.index import ClassInfo
@@ -46,7 +46,6 @@ class Usage:
             return
         needles = {name: f".{name}(".encode() for name in wanted}
         for path in self.checkout.python_files():
-            rel = self.checkout.rel(path)
             try:
                 data = path.read_bytes()
             except OSError:
@@ -54,7 +53,7 @@ class Usage:
             for name, needle in needles.items():
                 start = data.find(needle)
                 while start >= 0:
-                    self._calls[name].append((rel, data.count(b"\n", 0, start) + 1))
+                    self._calls[name].append((self.checkout.rel(path), data.count(b"\n", 0, start) + 1))
                     start = data.find(needle, start + 1)
 
     @property
@@ -78,6 +77,9 @@ class Usage:
                 found |= {match.decode() for match in pattern.findall(self._bytes(rel))}
         return frozenset(found)
 
+    @cached_property
+    def _interfaces(self) -> str:
+        return self.checkout.rel(self.checkout.interfaces_path)
+
     def _is_model(self, cls: ClassInfo) -> bool:
-        interfaces = self.checkout.rel(self.checkout.interfaces_path)
-        return cls.path != interfaces and not cls.path.endswith("interfaces_base.py")
+        return cls.path != self._interfaces and not cls.path.endswith("interfaces_base.py")

@@ -107,14 +107,11 @@ class ClassValue(Value):
 
 
 class ExternalRef(Value):
-    """A function, class or module that is not followed, by its dotted name."""
+    """A function, class or module that is not followed, by its dotted name and the last part of that."""
 
     def __init__(self, name: str, taint: Taint = CLEAN) -> None:
         self.name, self.taint = name, taint
-
-    @property
-    def last(self) -> str:
-        return self.name.rpartition(".")[2]
+        self.last = name.rpartition(".")[2]
 
     def __repr__(self) -> str:
         return f"ExternalRef({self.name})"

@@ -183,12 +183,12 @@ class StaleMethod(Rule):
     )
 
     def check(self, audit: Audit) -> Iterator[Finding]:
-        for contract in audit.contracts.values():
-            if contract not in audit.delegated and not contract.handling.former:
-                continue
-            candidates = [s for cls in _classes(audit) for s in _candidates(audit, cls, contract)]
-            audit.usage.search_calls({s.facts.name for s in candidates})
-            for stale in candidates:
+        contracts = [c for c in audit.contracts.values() if c in audit.delegated or c.handling.former]
+        classes = _classes(audit)
+        candidates = {c.name: [s for cls in classes for s in _candidates(audit, cls, c)] for c in contracts}
+        audit.usage.search_calls({s.facts.name for found in candidates.values() for s in found})
+        for contract in contracts:
+            for stale in candidates[contract.name]:
                 if _is_dead(audit, stale.facts.name):
                     yield self._report(audit, contract, stale)
             for owner, models in audit.by_owner([m for m in audit.serving if _stale_call(audit, m, contract)]):
