@@ -47,11 +47,7 @@ def model_links(
 
 def gate_links(audit: Audit, contract: Contract) -> list[Link]:
     """The checks outside the models."""
-    links = []
-    for gate in audit.checks(contract):
-        error = f', else "{gate.error}"' if gate.error else ""
-        links.append(Link("gate", True, gate.path, gate.line, f"asks the {gate.subject}: {gate.text}{error}"))
-    return links
+    return [gate.link(error=gate.error) for gate in audit.checks(contract)]
 
 
 def plain_links(model: Model, status: Status) -> tuple[Link, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from analyzer.checkout import Checkout
 from analyzer.contracts import Contract
 from analyzer.dispatch import AllowList, FunctionNode, NameGate, allow_list, last_line, name_gate, own_nodes
-from analyzer.findings import Diagnostic
+from analyzer.findings import Diagnostic, Link
 from analyzer.lower import dotted
 from analyzer.outline import any_within
 from analyzer.recorded import Records, read_records
@@ -53,6 +53,20 @@ class Gate:
     needs: tuple[str, ...] = ()
     positional: int = 0
     keywords: tuple[str, ...] = ()
+
+    def link(self, does: str = "", *, error: str = "") -> Link:
+        """The gate as evidence.
+
+        Args:
+            does: what it does and to whom; asks its subject unless given.
+            error: what it says where it is not passed, if that is to be told.
+        """
+        told = f', else "{error}"' if error else ""
+        return Link("gate", True, self.path, self.line, f"{does or f'asks the {self.subject}'}: {self.text}{told}")
+
+    def call_link(self) -> Link:
+        """The call of a method as evidence."""
+        return self.link(f"calls it on the {self.subject}")
 
 
 @dataclass

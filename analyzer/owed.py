@@ -168,7 +168,7 @@ def owed_links(audit: Audit, one: Owed, *, gates: bool = True) -> tuple[Link, ..
     either = "" if one.always else " (one of several)"
     says = "passes" if one.passes else "passes, if its checkpoint has what it asks for,"
     return (
-        *(Link("gate", True, g.path, g.line, f"asks the {g.subject}: {g.text}") for g in asking),
+        *(gate.link() for gate in asking),
         Link("check", False, cls.path, cls.line, f"{cls.name} fails {contract.checker}: {why}"),
         Link("inner", True, path, line, f"self.{inner.attribute} is built as {inner.cls.name}{either}"),
         Link(

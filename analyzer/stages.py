@@ -47,7 +47,7 @@ def askers(audit: Audit, contract: Contract) -> list[Gate]:
 
 def asking_links(gates: list[Gate]) -> tuple[Link, ...]:
     """Who asks, as evidence."""
-    return tuple(Link("gate", True, g.path, g.line, f"asks the decoder: {g.text}") for g in gates)
+    return tuple(gate.link("asks the decoder") for gate in gates)
 
 
 def decoders(audit: Audit, contract: Contract) -> list[Decoder]:

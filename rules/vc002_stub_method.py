@@ -374,7 +374,7 @@ class StubMethod(Rule):
         ]
         for owner, models in audit.by_owner(lacking, partial(_owes_it, audit, contract, name)):
             gates = audit.callers(contract, name)
-            links = [Link("gate", True, g.path, g.line, f"calls it on the {g.subject}: {g.text}") for g in gates]
+            links = [gate.call_link() for gate in gates]
             yield self.finding(
                 contract,
                 owner,
@@ -402,7 +402,7 @@ class StubMethod(Rule):
             chain = evidence.chain_links(audit, model, status, status.alternatives[0])
         else:
             chain = (
-                *(Link("gate", True, g.path, g.line, f"calls it on the {g.subject}: {g.text}") for g in gates),
+                *(gate.call_link() for gate in gates),
                 Link("check", True, owner.path, owner.line, f"{owner.name} passes {contract.checker}"),
                 Link(
                     "method",

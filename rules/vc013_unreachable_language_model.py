@@ -202,7 +202,7 @@ class UnreachableLanguageModel(Rule):
         also = f", and its default {asking[0].name} asks it" if asking else ""
         gates = audit.callers(contract, method.name)
         severity: Severity = "error" if asking else "warning"
-        links = [Link("gate", True, g.path, g.line, f"calls it on the {g.subject}: {g.text}") for g in gates]
+        links = [gate.call_link() for gate in gates]
         return self.finding(
             contract,
             cls,

@@ -128,7 +128,7 @@ class DeniedClaim(Rule):
             why = "it asks for more than the base"
         facts = contract.checker_facts
         line = facts.line if facts is not None else contract.cls.line
-        gates = [Link("gate", True, g.path, g.line, f"asks the {g.subject}: {g.text}") for g in audit.checks(contract)]
+        gates = [gate.link() for gate in audit.checks(contract)]
         return self.finding(
             contract,
             owner,

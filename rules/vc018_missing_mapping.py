@@ -350,7 +350,7 @@ class MissingMapping(Rule):
             severity="warning" if claimed else None,
             fix=Fix("none", f"name them where the class is asked, as in {entries}"),
             chain=(
-                *(Link("gate", True, g.path, g.line, f"asks the {g.subject}: {g.text}") for g in gates),
+                *(gate.link() for gate in gates),
                 Link(
                     "mapping",
                     False,
