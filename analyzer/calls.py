@@ -135,7 +135,7 @@ def _each(
 
     with machine.maybe():
         try:
-            given = pins.possible([partial(tried, callee) for callee in callees])
+            given = pins.possible(machine, [partial(tried, callee) for callee in callees])
         except pins.Excluded:
             raise raised[0] if raised else pins.Excluded from None
     machine.outcome.possible_failures += raised
@@ -276,7 +276,9 @@ def _registered(machine: Machine, arguments: Arguments, site: Site) -> Value:
             return machine.new_chosen(text, site)
         architectures = Collection("list", [Const(name) for name in known])
     named = options(architectures)
-    return one_of(pins.possible([partial(_by_architectures, machine, option, text, site, keys) for option in named]))
+    return one_of(
+        pins.possible(machine, [partial(_by_architectures, machine, option, text, site, keys) for option in named])
+    )
 
 
 def _keys(machine: Machine, arguments: Arguments) -> Keys | None:
@@ -312,7 +314,9 @@ def _by_architectures(machine: Machine, names: Value, text: str, site: Site, key
     for name in constants:
         classes = machine.registry.classes(str(name))
         if classes:
-            made = pins.possible([partial(construct.instantiate, machine, cls, _inside(keys), site) for cls in classes])
+            made = pins.possible(
+                machine, [partial(construct.instantiate, machine, cls, _inside(keys), site) for cls in classes]
+            )
             for value in made:
                 for option in options(value):
                     if isinstance(option, Instance):

@@ -309,7 +309,7 @@ def _ifexp(machine: Machine, expr: Expr, frame: Frame) -> Value:
     if decided is not None:
         return evaluate(machine, expr[2] if decided else expr[3], frame)
     with machine.maybe():
-        return one_of(pins.possible([partial(evaluate, machine, arm, frame) for arm in expr[2:4]]))
+        return one_of(pins.possible(machine, [partial(evaluate, machine, arm, frame) for arm in expr[2:4]]))
 
 
 def _bool(machine: Machine, expr: Expr, frame: Frame) -> Value:

@@ -110,12 +110,12 @@ def built_around(
     inner = several[position]
     wanted = chosen or inner.cls
     try:
-        with pins.pinned(machine, _pins(several, inner, chosen)):
-            root = construct.stand_in(machine, cls)
-            built = value_at(machine, root, inner.attribute)
+        root, built = _run_with(machine, cls, inner, _pins(several, inner, chosen))
     except pins.Excluded:  # another one is built first, and left for this one
-        root = construct.stand_in(machine, cls)
-        built = value_at(machine, root, inner.attribute)
+        try:
+            root, built = _run_with(machine, cls, inner, _pins(several, inner, chosen, beside_others=True))
+        except pins.Excluded:
+            root, built = _run_with(machine, cls, inner, {})
     found = options(built) if built is not None else ()
     if chosen is not None and not any(isinstance(o, Instance) and o.cls is chosen for o in found):
         found = (construct.stand_in(machine, chosen),)
@@ -125,13 +125,29 @@ def built_around(
     return root
 
 
-def _pins(several: Sequence[Inner], inner: Inner, chosen: ClassInfo | None) -> pins.Pins:
-    """For each place where one of the possibilities is built, what is not built there."""
+def _run_with(machine: Machine, cls: ClassInfo, inner: Inner, made: pins.Pins) -> tuple[Instance, Value | None]:
+    """An object whose ``__init__`` ran under some pins, and what stands at the inner model's attribute."""
+    with pins.pinned(machine, made):
+        root = construct.stand_in(machine, cls)
+        return root, value_at(machine, root, inner.attribute)
+
+
+def _pins(
+    several: Sequence[Inner], inner: Inner, chosen: ClassInfo | None, *, beside_others: bool = False
+) -> pins.Pins:
+    """For each place where one of the possibilities is built, what is not built there.
+
+    Args:
+        several, inner, chosen: see :func:`built_around`.
+        beside_others: let the others be built where they are, and take the paths that build this one.
+    """
     made: pins.Pins = {}
     for key in {other.site.key for other in several if other.site is not None}:
         here = {i.cls for i in several if i.site is not None and i.site.key == key and i.cls is not None}
-        ours = inner.site is not None and inner.site.key == key
-        made[key] = pins.Pin(chosen if ours else None, frozenset(here - {inner.cls} if ours else here))
+        if inner.site is not None and inner.site.key == key:
+            made[key] = pins.Pin(chosen, frozenset(here - {inner.cls}), wanted=beside_others)
+        elif not beside_others:
+            made[key] = pins.Pin(None, frozenset(here))
     return made
 
 

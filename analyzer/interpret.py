@@ -18,7 +18,7 @@ from analyzer.facts import ModuleFacts
 from analyzer.frames import FALLS, LEAVES, LOOPS, Called, Frame, Outcome, Raised, Store
 from analyzer.index import ClassInfo, Index
 from analyzer.lower import Block, Expr
-from analyzer.pins import Excluded, Pins
+from analyzer.pins import Excluded, Pins, taken
 from analyzer.registry import Registry
 from analyzer.values import (
     CLEAN,
@@ -69,6 +69,7 @@ class Machine:
         self.undecided = 0
         self.control: Taint = CLEAN
         self.pins: Pins = {}
+        self.wanted_built = 0
         self.watched: Instance | None = None
         self.watched_part = 1
         self.model_members = _model_members(index)
@@ -197,10 +198,10 @@ class Machine:
         """Run alternative blocks on copies of the state and join what they leave."""
         env = frame.env
         attrs = [(instance, instance.attrs) for instance in self.building]
-        left: list[tuple[int, dict[str, Value], list[dict[str, Value]]]] = []
+        left: list[tuple[int, dict[str, Value], list[dict[str, Value]], bool]] = []
         raised: list[Raised] = []
         for arm in arms:
-            frame.env = dict(env)
+            frame.env, built = dict(env), self.wanted_built
             for instance, before in attrs:
                 instance.attrs = dict(before)
             try:
@@ -211,7 +212,8 @@ class Machine:
                 continue
             except Excluded:
                 continue
-            left.append((ending, frame.env, [instance.attrs for instance, _ in attrs]))
+            left.append((ending, frame.env, [instance.attrs for instance, _ in attrs], self.wanted_built > built))
+        left = taken(left)
         self.outcome.possible_failures += raised
         going = [state for state in left if state[0] == FALLS]
         looping = [state for state in left if state[0] == LOOPS]
@@ -352,6 +354,7 @@ class Machine:
     def new_chosen(self, text: str, site: Site) -> Value:
         """A model that the configuration chooses, or one of the class that is pinned for that place."""
         pin = self.pins.get(site.key)
+        self.wanted_built += pin is not None and pin.wanted
         return ChosenModel(text, site) if pin is None or pin.cls is None else construct.stand_in(self, pin.cls)
 
 

@@ -7,9 +7,9 @@ keeps of it under another name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from analyzer.index import ClassInfo
 from analyzer.values import Site, Value
@@ -29,10 +29,12 @@ class Pin:
     Args:
         cls: the class of what the configuration chooses there; None to leave it open.
         others: classes of which nothing is built there.
+        wanted: whether a path that builds there is taken where another does not.
     """
 
     cls: ClassInfo | None
     others: frozenset[ClassInfo]
+    wanted: bool = False
 
 
 Pins = dict[tuple[str, int, int], Pin]
@@ -41,7 +43,7 @@ Pins = dict[tuple[str, int, int], Pin]
 @contextmanager
 def pinned(machine: Machine, pins: Pins) -> Iterator[None]:
     """Build as the pins have it; nothing of that is kept for other runs."""
-    if not any(pin.cls or pin.others for pin in pins.values()):
+    if not any(pin.cls or pin.others or pin.wanted for pin in pins.values()):
         yield
         return
     templates, machine.templates, machine.pins = machine.templates, {}, pins
@@ -57,27 +59,36 @@ def check(machine: Machine, cls: ClassInfo, site: Site | None) -> None:
     Raises:
         Excluded: it is not.
     """
-    if machine.pins and site is not None:
-        pin = machine.pins.get(site.key)
-        if pin is not None and cls in pin.others:
+    pin = machine.pins.get(site.key) if machine.pins and site is not None else None
+    if pin is not None:
+        if cls in pin.others:
             raise Excluded
+        machine.wanted_built += pin.wanted
 
 
-def possible(ways: list[Callable[[], Value]]) -> list[Value]:
+def possible(machine: Machine, ways: list[Callable[[], Value]]) -> list[Value]:
     """What those of several ways give that are not left out.
 
     Raises:
         Excluded: all of them are.
     """
-    given = [_tried(way) for way in ways]
-    left = [value for value in given if value is not None]
-    if given and not left:
+    left: list[tuple[Value, bool]] = []
+    for way in ways:
+        before = machine.wanted_built
+        with suppress(Excluded):
+            left.append((way(), machine.wanted_built > before))
+    if ways and not left:
         raise Excluded
-    return left
+    return [value for value, _ in taken(left)]
 
 
-def _tried(way: Callable[[], Value]) -> Value | None:
-    try:
-        return way()
-    except Excluded:
-        return None
+State = TypeVar("State", bound=tuple[object, ...])
+
+
+def taken(left: list[State]) -> list[State]:
+    """Of what several paths leave, that of those which built what is wanted; all where none did.
+
+    Args:
+        left: by path; the last item says whether it built what is wanted.
+    """
+    return [state for state in left if state[-1]] or left

@@ -21,6 +21,7 @@ from analyzer.values import (
     Instance,
     ModuleValue,
     Opaque,
+    PartOfChosen,
     Table,
     Value,
     options,
@@ -91,11 +92,12 @@ def _conforms(machine: Machine, value: Value, cls: ClassInfo, frame: Frame, line
     answer: bool | None = True
     for name in names:
         present = has(machine, value, name, frame, line)
-        if present and _is_none(objects.get(machine, value, name, frame, line)):
+        none = present and _is_none(objects.get(machine, value, name, frame, line))
+        if none is not False:
             blocks = _is_callable(machine, cls, name, frame, line)
-            if blocks:
+            if blocks and none:
                 return False  # all methods can be blocked by None
-            if blocks is None:
+            if blocks is not False:
                 answer = None
         if present is False:
             return False
@@ -116,8 +118,9 @@ def _defines(cls: ClassInfo, names: tuple[str, ...]) -> bool:
     return True
 
 
-def _is_none(value: Value) -> bool:
-    return isinstance(value, Const) and value.value is None
+def _is_none(value: Value) -> bool | None:
+    """Whether a value is None; not known of what a chosen model has under a name."""
+    return None if isinstance(value, PartOfChosen) else isinstance(value, Const) and value.value is None
 
 
 def _is_callable(machine: Machine, cls: ClassInfo, name: str, frame: Frame, line: int) -> bool | None:

@@ -31,7 +31,7 @@ class Case:
 
     Args:
         verdict: of the class ``of``.
-        before, after: what stands above and below the class.
+        before, after: what stands above and below the class; a text model called OwnText is registered too.
         bases: of the class.
         build: how the inner model is built.
         methods: members of the class; the contract's methods, delegated, unless given.
@@ -559,6 +559,24 @@ CASES: dict[str, Case] = {
         "def __call__(self, *args, **kwargs):\n    out = super().__call__(*args, **kwargs)\n"
         "    return out[0] if isinstance(out, tuple) else out",
     ),
+    "another model is built first, left on a condition, and the decoder goes and comes back": Case(
+        "config-dependent",
+        build="self.language_model = AlphaPlain(vllm_config=vllm_config)\n"
+        "if config.text_config.model_type == 'beta':\n    del self.language_model\n"
+        "    self.language_model = DeltaPlain(vllm_config=vllm_config)\n"
+        "self.kept = self.language_model.model\ndel self.language_model.model\n"
+        "self.language_model.model = self.kept",
+        methods="",
+        generation="0.33",
+    ),
+    "methods of a chosen model are set on the object, and may be None": Case(
+        "unknown",
+        before="class OwnText(DeltaPlain):\n    {setter} = None",
+        bases="nn.Module",
+        build="self.language_model = initialize_model(vllm_config.with_hf_config(config.text_config))\n"
+        "self.{setter} = self.language_model.{setter}\nself.{getter} = self.language_model.{getter}",
+        methods="supports_eagle3 = True\nhas_own_lm_head = has_own_embed_tokens = False",
+    ),
     "the layers are kept where a model that the configuration chose has left a sub-module": Case(
         "broken",
         build="self.language_model = init_vllm_registered_model(vllm_config, hf_config=config.text_config)\n"
@@ -594,6 +612,8 @@ def program_of(case: Case) -> Program:
     rows = {"Fam0ForCausalLM": ("fam0", "Wrap")}
     for heir in re.findall(r"class (\w+)\(Wrap", case.after):
         rows[f"Fam0{heir}ForCausalLM"] = ("fam0", heir)
+    if "class OwnText(" in case.before:
+        rows["Fam0TextForCausalLM"] = ("fam0", "OwnText")
     family = Family("fam0", {"fam0.py": f"{head}\n\n{case.source()}"}, rows, head.strip("\n"))
     getter = GETTERS.get(case.generation, GETTER)
     assert case.generation in GENERATIONS
