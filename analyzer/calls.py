@@ -214,8 +214,9 @@ def _external(
     if callee.last == "__new__" and arguments.positional:
         classes = options(arguments.positional[0])
         made = [construct.bare(machine, option.cls, site) for option in classes if isinstance(option, ClassValue)]
-        if len(made) == len(classes):
-            return one_of(made)
+        if made:
+            left = [o for o in classes if not isinstance(o, ClassValue)]
+            return one_of([*made, *(Opaque(f"{o.name}(…)" if isinstance(o, ExternalRef) else "") for o in left)])
     reason = next((a.reason for a in arguments if isinstance(a, Opaque) and a.reason), "")
     return Opaque(f"{callee.name}(…)", reason, taint_of([callee, *arguments]))
 

@@ -177,13 +177,14 @@ def _of_instance(machine: Machine, owner: Instance, name: str, frame: Frame, lin
             member = None  # nn.Module.__getattr__ is asked then: it knows the sub-modules and nothing of the property
     construct.prepare(machine, owner)
     value = owner.attrs.get(name)
-    if value is not None and not (member is not None and is_module(value) and members.is_torch_module(owner.cls)):
+    child = value is not None and is_module(value) and members.is_torch_module(owner.cls)
+    hook = members.getattr_hook(owner.cls)
+    if value is not None and not (child and (member is not None or hook is not None)):
         return value
     if member is not None:
         return _bound(machine, member, owner)
     if members.external_attribute(owner.cls, name):
         return BuiltinMethod(owner, name)
-    hook = members.getattr_hook(owner.cls)
     if hook is not None and hook[1].body is not None:
         return _forwarded(machine, hook[0], hook[1], owner, name, line, frame)
     reason = owner.missing_reason or members.unknown_base(owner.cls)

@@ -569,6 +569,21 @@ CASES: dict[str, Case] = {
         methods="",
         generation="0.33",
     ),
+    "made by hand, of a class that may come from elsewhere": Case(
+        "config-dependent",
+        before="try:\n    from .missing_kernel import Fast as First\nexcept ImportError:\n"
+        "    from .delta import DeltaForCausalLM as First",
+        bases="nn.Module, SupportsMultiModal, SupportsEagle3",
+        build="self.language_model = First.__new__(First)\nself.language_model.__init__(vllm_config=vllm_config)",
+        methods="def {setter}(self, layers):\n    self.language_model.model.aux_hidden_state_layers = layers",
+    ),
+    "sub-modules are found by __getattr__, and the class has one of its own": Case(
+        "broken",
+        build="self.spare = Holder(vllm_config, AlphaPlain)\nself.language_model = self.spare.inner",
+        methods="def __getattr__(self, name):\n    if name == 'language_model':\n"
+        "        return super().__getattr__('spare.inner')\n    return super().__getattr__(name)",
+        generation="0.16",
+    ),
     "methods of a chosen model are set on the object, and may be None": Case(
         "unknown",
         before="class OwnText(DeltaPlain):\n    {setter} = None",
