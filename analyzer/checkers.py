@@ -82,7 +82,9 @@ def sight_of(
     if checker is None or home is None:
         return _sight((), [contract])
     reader = _Reader(index, home)
-    return _sight(reader.names, reader.classes) if reader.read(checker) else None
+    if not reader.read(checker) or any(name.startswith("__") for name in reader.names):
+        return None
+    return _sight(reader.names, reader.classes)
 
 
 def _sight(names: Iterable[str], classes: list[ClassInfo]) -> Sight:
@@ -111,9 +113,8 @@ class _Reader:
         used = {node[1] for node in nodes if node[0] == "name" and isinstance(node[1], str)} - given
         return (
             function.body is not None
-            and not any(name.startswith("__") for name in self.names)
             and all(self._is_harmless(node, given) for node in nodes if node[0] == "call")
-            and not any(node[0] == "assign" and node[3][0] == "name" and node[3][1] in given for node in nodes)
+            and not any(_renames(node, given) for node in nodes)
             and all(self._is_known(name) for name in sorted(used))
         )
 
@@ -127,7 +128,8 @@ class _Reader:
         bindings = self.home.names.get(function[1])
         if bindings is None:
             return function[1] in ASKING
-        return all(b.kind == "def" for b in bindings) or not any(a[0] == "name" and a[1] in given for a in arguments)
+        handed = {node[1] for node in walk(arguments) if node[0] == "name"}
+        return all(b.kind == "def" for b in bindings) or not handed & given
 
     def _is_known(self, name: str) -> bool:
         """Whether a name is not one of the module, or of something that can be read here or does not see the object."""
@@ -143,6 +145,14 @@ class _Reader:
             elif isinstance(binding.target, tuple):
                 self.names.update(_words(walk(binding.target)))
         return True
+
+
+def _renames(node: Expr, given: set[str]) -> bool:
+    """Whether a statement or expression gives a parameter another name."""
+    if node[0] not in ("assign", "walrus"):
+        return False
+    value: Expr = node[3] if node[0] == "assign" else node[2]
+    return value[0] == "name" and value[1] in given
 
 
 def _words(nodes: list[Expr]) -> Iterator[str]:
