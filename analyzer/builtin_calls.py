@@ -319,7 +319,8 @@ def _may_be_child(value: Value) -> bool:
 def _of_module(machine: Machine, receiver: Instance, name: str, arguments: Arguments) -> Value | None:
     construct.prepare(machine, receiver)
     if name == "children":
-        return Collection("list", [o for v in receiver.attrs.values() for o in options(v) if _may_be_child(o)])
+        held = [[o for o in options(value) if _may_be_child(o)] for value in receiver.attrs.values()]
+        return Collection("list", [one_of(child) for child in held if child])
     if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
         first = arguments.get("name", 0)
         if isinstance(first, Const):

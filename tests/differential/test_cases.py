@@ -584,6 +584,17 @@ CASES: dict[str, Case] = {
         "        return super().__getattr__('spare.inner')\n    return super().__getattr__(name)",
         generation="0.16",
     ),
+    "one of two decoders stands in the place of its model, and is the first child": Case(
+        "config-dependent",
+        bases="nn.Module, SupportsMultiModal, SupportsEagle3",
+        build="architectures = ['DeltaForCausalLM']\nif config.text_config.model_type == 'beta':\n"
+        "    architectures = ['AlphaForCausalLM']\n"
+        "self.language_model = init_vllm_registered_model(vllm_config, architectures=architectures)\n"
+        "self.language_model = self.language_model.model",
+        methods="def {setter}(self, layers):\n    decoder = self.get_language_model()\n"
+        "    assert isinstance(decoder, AlphaModel)\n    decoder.aux_hidden_state_layers = layers\n\n"
+        "def {getter}(self):\n    return (2, 4, 5)",
+    ),
     "methods of a chosen model are set on the object, and may be None": Case(
         "unknown",
         before="class OwnText(DeltaPlain):\n    {setter} = None",
