@@ -180,11 +180,10 @@ def read_and_judge(
     """As :func:`audit`, with what was read beside the report."""
     with without_collection():  # hundreds of thousands of small tuples would make it run all the time
         read = read_checkout(checkout, contracts, stage)
+        report = judge(read, rules, contracts, stage, on_request)
         gc.freeze()  # what was read stays: one look through all of it takes a tenth of a run
-    try:
-        return read, judge(read, rules, contracts, stage, on_request)
-    finally:
-        gc.unfreeze()
+    gc.unfreeze()
+    return read, report
 
 
 def judge(
