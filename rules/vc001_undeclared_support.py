@@ -561,10 +561,14 @@ class UndeclaredSupport(Rule):
 
 
 def _at_fault(audit: Audit, contract: Contract, model: Model) -> ClassInfo:
-    """The class that builds the inner model; the model's own where that is declared already and the class denies it, or
-    where the other one is served too, and passes itself or is built around something else, that has no support."""
+    """The class that builds the inner model; the model's own where that is declared already and the class denies it,
+    where only the model denies it, or where the other one is served too, and passes itself or is built around
+    something else, that has no support."""
     owner = audit.owner(model)
-    return model.cls if contract.declared_by(model.cls) or _serves_without(audit, owner, contract) else owner
+    if contract.declared_by(model.cls) or _serves_without(audit, owner, contract):
+        return model.cls
+    denies = contract.check == "flag" and audit.denied(model.cls, contract) and not audit.denied(owner, contract)
+    return model.cls if denies else owner
 
 
 def _serves_without(audit: Audit, cls: ClassInfo, contract: Contract) -> bool:

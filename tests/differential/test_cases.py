@@ -595,6 +595,24 @@ CASES: dict[str, Case] = {
         "    assert isinstance(decoder, AlphaModel)\n    decoder.aux_hidden_state_layers = layers\n\n"
         "def {getter}(self):\n    return (2, 4, 5)",
     ),
+    "an heir denies the flag that its base would be repaired to have": Case(
+        "undeclared",
+        bases="nn.Module",
+        methods="",
+        after="class Derived(Wrap):\n    supports_eagle3 = False",
+        flag=True,
+        of="Derived",
+    ),
+    "layers are counted that an unknown model may not have": Case(
+        "unknown",
+        before="class Other(nn.Module):\n    def __init__(self, *, vllm_config):\n        super().__init__()\n"
+        "        self.decoder = DeltaModel(vllm_config=vllm_config)\n\n"
+        "    def forward(self, input_ids, positions):\n        return self.decoder(input_ids, positions)\n\n"
+        "    def compute_logits(self, hidden_states):\n        return hidden_states",
+        build="self.language_model = (lambda: Other(vllm_config=vllm_config))()",
+        methods="def {setter}(self, layers):\n    self.language_model.decoder.aux_hidden_state_layers = layers\n\n"
+        "def {getter}(self):\n    return tuple(range(len(self.language_model.model.layers)))[2:5]",
+    ),
     "methods of a chosen model are set on the object, and may be None": Case(
         "unknown",
         before="class OwnText(DeltaPlain):\n    {setter} = None",
