@@ -258,8 +258,7 @@ def subscript(base: Value, index: Value) -> Value:
             return one_of(base.pairs.values())
     elif isinstance(base, ForwardResult):
         return item(base, index.value if isinstance(index, Const) and isinstance(index.value, int) else 0, 2)
-    reason = base.reason if isinstance(base, Opaque) else ""
-    return Opaque(f"{_text(base)}[…]", reason, taint_of([base, index]))
+    return Opaque(f"{_text(base)}[…]", getattr(base, "reason", ""), taint_of([base, index]))
 
 
 def _text(value: Value) -> str:
