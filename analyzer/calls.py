@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from analyzer import binding, builtin_calls, construct, evaluate, members, objects, pins
 from analyzer.checkpoint import Keys, view
-from analyzer.facts import FunctionFacts
 from analyzer.frames import Frame, Raised
 from analyzer.lower import Expr
 from analyzer.values import (
@@ -99,11 +98,11 @@ def call(
     if isinstance(callee, ClassValue):
         return construct.instantiate(machine, callee.cls, arguments, site)
     if isinstance(callee, Instance):
-        return _instance(machine, callee, arguments, frame, line)
+        return _run_for(machine, callee, run_by_calling(machine, callee), arguments, frame, line)
     if isinstance(callee, BuiltinMethod) and callee.name == "__getattr__":
         return objects.of_module(machine, callee.receiver, arguments.get("name", 0), frame, line)
     if isinstance(callee, BuiltinMethod) and callee.name == "__call__" and isinstance(callee.receiver, Instance):
-        return _module(machine, callee.receiver, arguments, frame, line)
+        return _run_for(machine, callee.receiver, _forward(machine, callee.receiver), arguments, frame, line)
     if isinstance(callee, BuiltinMethod):
         return builtin_calls.method(machine, callee, arguments)
     if isinstance(callee, Partial):
@@ -168,25 +167,30 @@ def _watched(machine: Machine, instance: Instance) -> Value | None:
     return None
 
 
-def _instance(machine: Machine, callee: Instance, arguments: Arguments, frame: Frame, line: int) -> Value:
-    """``module(...)``: its class's own ``__call__``, else that of ``nn.Module``."""
-    member = members.class_member(callee.cls, "__call__")
-    if member is not None and isinstance(member[1], FunctionFacts):
-        function = Function(member[1], member[0].module, member[0], callee)
-        return _function(machine, function, arguments, frame, line, None)
-    return _module(machine, callee, arguments, frame, line)
-
-
-def _module(machine: Machine, callee: Instance, arguments: Arguments, frame: Frame, line: int) -> Value:
-    """``nn.Module.__call__``: the ``forward`` that is set on the object, or its class's."""
-    construct.prepare(machine, callee)
-    given = callee.attrs.get("forward")
-    member = members.class_member(callee.cls, "forward")
-    if given is None and member is not None and isinstance(member[1], FunctionFacts):
-        given = Function(member[1], member[0].module, member[0], callee)
-    if given is not None:
-        return call(machine, given, arguments, frame, line)
+def _run_for(
+    machine: Machine, callee: Instance, runs: Value | None, arguments: Arguments, frame: Frame, line: int
+) -> Value:
+    """Run what calling an object runs."""
+    if runs is not None:
+        return call(machine, runs, arguments, frame, line)
     return Opaque(f"{callee.cls.name}(…)", "its forward is outside the checkout", taint_of(arguments))
+
+
+def run_by_calling(machine: Machine, module: Instance) -> Value | None:
+    """What ``module(...)`` runs, if it is of the checkout: its class's own ``__call__``, else as ``nn.Module`` does."""
+    member = members.class_method(module.cls, "__call__")
+    if member is not None:
+        return Function(member[1], member[0].module, member[0], module)
+    return _forward(machine, module)
+
+
+def _forward(machine: Machine, module: Instance) -> Value | None:
+    """What ``nn.Module.__call__`` runs: the ``forward`` that is set on the object, or its class's."""
+    construct.prepare(machine, module)
+    member = members.class_method(module.cls, "forward")
+    if "forward" in module.attrs or member is None:
+        return module.attrs.get("forward")
+    return Function(member[1], member[0].module, member[0], module)
 
 
 def _external(

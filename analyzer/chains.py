@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from analyzer import answers, construct, evaluate, members, objects, places
+from analyzer import answers, calls, construct, evaluate, members, objects, places
 from analyzer.contracts import Contract, ContractMethod
 from analyzer.facts import FunctionFacts
 from analyzer.frames import Frame, Outcome, Raised, Store
@@ -319,14 +319,10 @@ class Follower:
         return _handing(root, owner, facts, outcome)
 
     def _forward(self, root: Instance) -> Function | None:
-        """What calling a model runs: its own ``__call__``, a ``forward`` set on the object, or its class's."""
+        """The function that calling a model runs, where that is one of the checkout."""
         construct.prepare(self.machine, root)
-        member = members.class_method(root.cls, "__call__")
-        given = root.attrs.get("forward")
-        if given is not None and member is None:
-            return given if isinstance(given, Function) else None
-        member = member or members.class_method(root.cls, "forward")
-        return Function(member[1], member[0].module, member[0], root) if member is not None else None
+        runs = calls.run_by_calling(self.machine, root)
+        return runs if isinstance(runs, Function) else None
 
 
 def _refusal(facts: FunctionFacts, given: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -109,13 +110,7 @@ def built_around(
     """
     inner = several[position]
     wanted = chosen or inner.cls
-    try:
-        root, built = _run_with(machine, cls, inner, _pins(several, inner, chosen))
-    except pins.Excluded:  # another one is built first, and left for this one
-        try:
-            root, built = _run_with(machine, cls, inner, _pins(several, inner, chosen, beside_others=True))
-        except pins.Excluded:
-            root, built = _run_with(machine, cls, inner, {})
+    root, built = _run_around(machine, cls, several, inner, chosen)
     found = options(built) if built is not None else ()
     if chosen is not None and not any(isinstance(o, Instance) and o.cls is chosen for o in found):
         found = (construct.stand_in(machine, chosen),)
@@ -125,6 +120,16 @@ def built_around(
     return root
 
 
+def _run_around(
+    machine: Machine, cls: ClassInfo, several: Sequence[Inner], inner: Inner, chosen: ClassInfo | None
+) -> tuple[Instance, Value | None]:
+    """An object whose ``__init__`` built one of the possibilities and, if that can be, no other."""
+    for beside_others in (False, True):  # another one may be built first, and left for this one
+        with suppress(pins.Excluded):
+            return _run_with(machine, cls, inner, _pins(several, inner, chosen, beside_others=beside_others))
+    return _run_with(machine, cls, inner, {})
+
+
 def _run_with(machine: Machine, cls: ClassInfo, inner: Inner, made: pins.Pins) -> tuple[Instance, Value | None]:
     """An object whose ``__init__`` ran under some pins, and what stands at the inner model's attribute."""
     with pins.pinned(machine, made):
@@ -132,9 +137,7 @@ def _run_with(machine: Machine, cls: ClassInfo, inner: Inner, made: pins.Pins) -
         return root, value_at(machine, root, inner.attribute)
 
 
-def _pins(
-    several: Sequence[Inner], inner: Inner, chosen: ClassInfo | None, *, beside_others: bool = False
-) -> pins.Pins:
+def _pins(several: Sequence[Inner], inner: Inner, chosen: ClassInfo | None, *, beside_others: bool) -> pins.Pins:
     """For each place where one of the possibilities is built, what is not built there.
 
     Args:
